@@ -1,0 +1,122 @@
+use crate::Status;
+
+/// Which strategy a [`Record`] belongs to. 0 to 127 are this crate's; an
+/// embedder's own strategy takes one from 128 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StrategyTag(pub u8);
+
+/// A saved state: compact, versioned, and readable by another strategy as far
+/// as the reported status goes.
+///
+/// Layout: tag, version, reported status (0 passing, 1 warning, 2 critical),
+/// then at most [`Record::MAX_PAYLOAD`] bytes that only the strategy reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    tag: StrategyTag,
+    version: u8,
+    reported: Status,
+    len: u8,
+    payload: [u8; Record::MAX_PAYLOAD],
+}
+
+impl Record {
+    /// The most bytes a strategy's own part may have.
+    pub const MAX_PAYLOAD: usize = 28;
+
+    /// A record of the strategy `tag` in its format `version`.
+    ///
+    /// A payload longer than [`Record::MAX_PAYLOAD`] gives `None`.
+    pub fn new(tag: StrategyTag, version: u8, reported: Status, payload: &[u8]) -> Option<Self> {
+        let mut bytes = [0; Self::MAX_PAYLOAD];
+        bytes.get_mut(..payload.len())?.copy_from_slice(payload);
+        Some(Self {
+            tag,
+            version,
+            reported,
+            len: payload.len() as u8,
+            payload: bytes,
+        })
+    }
+
+    /// Reads what [`Record::write`] wrote; `None` if it is too short, too long
+    /// or names no status.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let [tag, version, reported, payload @ ..] = bytes else {
+            return None;
+        };
+        Self::new(
+            StrategyTag(*tag),
+            *version,
+            Status::from_u8(*reported)?,
+            payload,
+        )
+    }
+
+    /// The record as bytes: the first `.1` bytes of `.0`.
+    pub fn write(&self) -> ([u8; Self::MAX_PAYLOAD + 3], usize) {
+        let mut bytes = [0; Self::MAX_PAYLOAD + 3];
+        bytes[0] = self.tag.0;
+        bytes[1] = self.version;
+        bytes[2] = self.reported as u8;
+        bytes[3..].copy_from_slice(&self.payload);
+        (bytes, usize::from(self.len) + 3)
+    }
+
+    /// The strategy that saved it.
+    pub const fn tag(&self) -> StrategyTag {
+        self.tag
+    }
+
+    /// The strategy's format version.
+    pub const fn version(&self) -> u8 {
+        self.version
+    }
+
+    /// The status that was reported when it was saved.
+    pub const fn reported(&self) -> Status {
+        self.reported
+    }
+
+    /// The strategy's own part.
+    pub fn payload(&self) -> &[u8] {
+        &self.payload[..usize::from(self.len)]
+    }
+}
+
+/// What came of loading a [`Record`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loaded<T> {
+    /// The state goes on where it was saved.
+    Resumed(T),
+    /// The state starts anew from the reported status.
+    Restarted(T, RestartReason),
+}
+
+impl<T> Loaded<T> {
+    /// The state, whichever way it came about.
+    pub fn into_state(self) -> T {
+        match self {
+            Self::Resumed(state) | Self::Restarted(state, _) => state,
+        }
+    }
+
+    /// Maps the state.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Loaded<U> {
+        match self {
+            Self::Resumed(state) => Loaded::Resumed(f(state)),
+            Self::Restarted(state, reason) => Loaded::Restarted(f(state), reason),
+        }
+    }
+}
+
+/// Why a saved state could not be resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RestartReason {
+    /// Another strategy saved it.
+    OtherStrategy,
+    /// Another version of the strategy saved it.
+    OtherVersion,
+    /// The strategy's own part makes no sense.
+    Damaged,
+}
