@@ -46,3 +46,11 @@ pub struct Transition {
     /// The status reported from now on.
     pub to: Status,
 }
+
+impl Transition {
+    /// `None` if there is no change.
+    #[inline]
+    pub(crate) fn between(from: Status, to: Status) -> Option<Self> {
+        (from != to).then_some(Self { from, to })
+    }
+}

@@ -4,12 +4,16 @@ use crate::{Status, Timestamp};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outlook {
-    /// The latest results agree with the reported status; nothing is pending.
+    /// No result speaks against the reported status; nothing is pending.
     Settled,
+    /// There is no result yet, and the first one is reported as it is.
+    FirstResult,
     /// `seen` of `needed` counted results toward another status: "2 of 4
-    /// failures". `seen < needed`; the flip comes with result number `needed`.
+    /// failures". `0 < seen < needed`; if nothing but results like the latest
+    /// contrary one follow, the flip comes with number `needed - seen` of them.
     Counting {
-        /// The status that the latest contrary result had.
+        /// The status that would be reported then. While failures are counted
+        /// toward `warning` this can be better than what the results say.
         toward: Status,
         /// Contrary results counted so far.
         seen: u32,

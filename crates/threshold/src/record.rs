@@ -38,6 +38,31 @@ impl Record {
         })
     }
 
+    /// [`Record::new`] for a payload whose length is known; one that is too long
+    /// does not compile.
+    pub fn with_payload<const N: usize>(
+        tag: StrategyTag,
+        version: u8,
+        reported: Status,
+        payload: [u8; N],
+    ) -> Self {
+        const {
+            assert!(
+                N <= Self::MAX_PAYLOAD,
+                "the payload is longer than a record has room for"
+            );
+        }
+        let mut bytes = [0; Self::MAX_PAYLOAD];
+        bytes[..N].copy_from_slice(&payload);
+        Self {
+            tag,
+            version,
+            reported,
+            len: N as u8,
+            payload: bytes,
+        }
+    }
+
     /// Reads what [`Record::write`] wrote; `None` if it is too short, too long
     /// or names no status.
     pub fn read(bytes: &[u8]) -> Option<Self> {
@@ -60,6 +85,21 @@ impl Record {
         bytes[2] = self.reported as u8;
         bytes[3..].copy_from_slice(&self.payload);
         (bytes, usize::from(self.len) + 3)
+    }
+
+    /// The payload, if strategy `tag` saved the record in format `version`.
+    ///
+    /// # Errors
+    ///
+    /// It did not; the reason is one to restart the state for.
+    pub fn expect_version(&self, tag: StrategyTag, version: u8) -> Result<&[u8], RestartReason> {
+        if self.tag != tag {
+            Err(RestartReason::OtherStrategy)
+        } else if self.version != version {
+            Err(RestartReason::OtherVersion)
+        } else {
+            Ok(self.payload())
+        }
     }
 
     /// The strategy that saved it.

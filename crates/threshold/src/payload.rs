@@ -1,0 +1,50 @@
+//! Reading the bytes of a saved state without trusting them.
+
+use crate::Status;
+
+/// What is left to read.
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, tail) = self.0.split_first_chunk()?;
+        self.0 = tail;
+        Some(*head)
+    }
+
+    pub(crate) fn flags(&mut self) -> Option<Flags> {
+        let [byte] = self.take()?;
+        (byte <= Flags::ALL).then_some(Flags(byte))
+    }
+
+    pub(crate) fn status(&mut self) -> Option<Status> {
+        let [byte] = self.take()?;
+        Status::from_u8(byte)
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    /// Nothing may be left over.
+    pub(crate) fn end(self) -> Option<()> {
+        self.0.is_empty().then_some(())
+    }
+}
+
+/// Yes-or-no parts of a counting state.
+pub(crate) struct Flags(pub(crate) u8);
+
+impl Flags {
+    const BELIEVE_NEXT: u8 = 1;
+    const ALL: u8 = Self::BELIEVE_NEXT;
+
+    pub(crate) fn new(believe_next: bool) -> Self {
+        Self(if believe_next { Self::BELIEVE_NEXT } else { 0 })
+    }
+
+    /// The first result is outstanding and will be believed.
+    pub(crate) fn believe_next(&self) -> bool {
+        self.0 & Self::BELIEVE_NEXT != 0
+    }
+}
