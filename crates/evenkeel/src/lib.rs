@@ -1,1 +1,10 @@
-//! placeholder
+//! The evenkeel daemon as a library: configuration, catalogs, wiring, admin
+//! server and metrics. The binary is a thin shell around [`cli`].
+//!
+//! It reads no environment variable by itself, and prints only through the
+//! log and the command line's own output.
+
+pub mod cli;
+pub mod config;
+pub mod environment;
+pub mod exit;

@@ -1,0 +1,141 @@
+//! What the user typed, not yet what it means.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Health status that can be trusted: watches services, probes them, damps
+/// their results and writes the status back to Consul.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "evenkeel", version, disable_help_subcommand = true)]
+pub struct Arguments {
+    /// Admin address of the daemon to talk to: unix:/path/to/socket or
+    /// host:port. Without it, the default sockets are tried.
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    pub admin: Option<String>,
+
+    /// Print JSON instead of text for people; `run` logs JSON.
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Run the daemon. `evenkeel --config-file X` alone means this, too.
+    Run(RunArguments),
+    /// Watch a few made-up targets for a while: what raw results would have
+    /// reported, and what is reported instead.
+    Demo(DemoArguments),
+    /// Show each check of a running daemon: its status, what is pending, and
+    /// its thresholds.
+    Status(StatusArguments),
+    /// Check, show or explain the configuration.
+    Config(ConfigArguments),
+}
+
+/// Where the configuration comes from. Later ones win: defaults, CONSUL_*
+/// variables, files, EVENKEEL_* variables, flags.
+#[derive(Debug, Clone, Default, Args)]
+pub struct LayerArguments {
+    /// Read this file (TOML, or JSON when its name ends in .json). May be
+    /// repeated; later ones win. EVENKEEL_CONFIG_FILE names one, too.
+    #[arg(long = "config-file", value_name = "FILE")]
+    pub config_file: Vec<PathBuf>,
+
+    /// Read all .toml and .json files of this directory, by name. May be
+    /// repeated.
+    #[arg(long = "config-dir", value_name = "DIR")]
+    pub config_dir: Vec<PathBuf>,
+
+    /// Set any key, e.g. `--set consul.datacenter=dc2`. May be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+
+    /// Watch this Consul: a URL or host:port. Sets consul.address and catalog.
+    #[arg(long, value_name = "ADDR", conflicts_with = "file")]
+    pub consul: Option<String>,
+
+    /// Watch the checks in this file. Sets file.path and catalog.
+    #[arg(long, value_name = "PATH")]
+    pub file: Option<PathBuf>,
+
+    /// Failures beyond the first that make a check critical. Sets
+    /// threshold.critical_threshold.
+    #[arg(long, value_name = "N")]
+    pub critical_threshold: Option<u32>,
+
+    /// Successes beyond the first that make a check passing again. Sets
+    /// threshold.passing_threshold.
+    #[arg(long, value_name = "N")]
+    pub passing_threshold: Option<u32>,
+
+    /// Keep what survives a restart here. Sets state_dir.
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+
+    /// text or json. Sets log.format.
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<String>,
+
+    /// error, warn, info, debug or trace. Sets log.level.
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<String>,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunArguments {
+    /// Where the configuration comes from.
+    #[command(flatten)]
+    pub layers: LayerArguments,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct DemoArguments {
+    /// End after this long, e.g. 30s. Without it, at Ctrl-C.
+    #[arg(long = "for", value_name = "DURATION")]
+    pub duration: Option<String>,
+}
+
+/// Arguments of `status`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct StatusArguments {
+    /// Only checks whose node, service or check has one of these names.
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+
+    /// Only checks that are not passing, or about to change.
+    #[arg(long)]
+    pub unhealthy: bool,
+}
+
+/// Arguments of `config`.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigArguments {
+    /// Which of them.
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+}
+
+/// What to do with the configuration.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ConfigCommand {
+    /// Read it as `run` would and name every fault. Exit code 0 or 78.
+    Check(LayerArguments),
+    /// Print every value in effect, and where it comes from. Secrets are masked.
+    Show(LayerArguments),
+    /// Print a complete configuration file, with all defaults, explained.
+    Example,
+    /// Print the JSON Schema of configuration files.
+    Schema {
+        /// The schema of the file catalog instead.
+        #[arg(long)]
+        checks: bool,
+    },
+}

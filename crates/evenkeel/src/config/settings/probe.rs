@@ -1,0 +1,74 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::duration;
+use crate::config::text::{DurationText, Network};
+
+/// How targets are probed, and which may be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(inline)]
+pub struct ProbeSettings {
+    /// Address ranges that may be probed, checked on the resolved address and
+    /// after redirects. Empty: all that `deny` does not name.
+    #[schemars(extend("example" = ["10.0.0.0/8", "fd00::/8"]))]
+    pub allow: Vec<Network>,
+
+    /// Address ranges that must not be probed, whatever `allow` says.
+    #[schemars(extend("example" = ["10.99.0.0/16"]))]
+    pub deny: Vec<Network>,
+
+    /// Probe the addresses under which clouds serve machine credentials
+    /// (169.254.169.254 and its like), too.
+    pub allow_metadata_addresses: bool,
+
+    /// User-Agent of an HTTP probe whose check sets none.
+    pub user_agent: String,
+
+    /// Timeout of a check that sets none.
+    #[serde(with = "duration")]
+    #[schemars(with = "DurationText")]
+    pub default_timeout: Duration,
+
+    /// How many probes may run at once; a further one waits for its turn.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_concurrent: u32,
+
+    /// File of certificate authorities for HTTPS targets, in PEM form. Without
+    /// it and `https_ca_path`, the system's authorities.
+    #[schemars(extend("example" = "/etc/evenkeel/targets-ca.pem"))]
+    pub https_ca_file: Option<PathBuf>,
+
+    /// Directory of certificate authorities, instead of `https_ca_file`.
+    #[schemars(extend("example" = "/etc/evenkeel/targets-ca.d"))]
+    pub https_ca_path: Option<PathBuf>,
+
+    /// Client certificate for HTTPS targets; needs `https_key_file`.
+    #[schemars(extend("example" = "/etc/evenkeel/probe.pem"))]
+    pub https_cert_file: Option<PathBuf>,
+
+    /// Key of the client certificate; needs `https_cert_file`.
+    #[schemars(extend("example" = "/etc/evenkeel/probe-key.pem"))]
+    pub https_key_file: Option<PathBuf>,
+}
+
+impl Default for ProbeSettings {
+    fn default() -> Self {
+        Self {
+            allow: Vec::new(),
+            deny: Vec::new(),
+            allow_metadata_addresses: false,
+            // As Consul's agent and consul-esm.
+            user_agent: "Consul Health Check".to_owned(),
+            default_timeout: Duration::from_secs(10),
+            max_concurrent: 1024,
+            https_ca_file: None,
+            https_ca_path: None,
+            https_cert_file: None,
+            https_key_file: None,
+        }
+    }
+}
