@@ -5,6 +5,12 @@
 //! log and the command line's own output.
 
 pub mod cli;
+pub mod clock;
 pub mod config;
 pub mod environment;
+pub mod events;
 pub mod exit;
+pub mod metrics;
+pub mod shutdown;
+pub mod state;
+pub mod status;
