@@ -4,6 +4,7 @@
 //! It reads no environment variable by itself, and prints only through the
 //! log and the command line's own output.
 
+pub mod admin;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -278,42 +278,35 @@ impl Metrics {
             writes,
             lost_races,
             drifts,
-            deregistrations,
+            deregistrations: deregistrations.clone(),
             checks_unwritten,
             checks_unprobed,
             threshold_faults,
-            catalog_reads,
-            catalog_read_seconds,
+            catalog_reads: catalog_reads.clone(),
+            catalog_read_seconds: catalog_read_seconds.clone(),
             catalog_degraded,
             writable,
             other_monitor,
             events_lost,
-            state_saves,
+            state_saves: state_saves.clone(),
             ready,
             started,
         };
+        // A series that is at zero from the start can be alerted on.
         for outcome in ["written", "stale", "gone", "failed", "refused"] {
             for way in ["transaction", "register"] {
-                metrics
-                    .writes
-                    .get_or_create(&[("way", way), ("outcome", outcome)]);
+                metrics.writes(way, outcome, 0);
             }
         }
         for outcome in ["done", "failed"] {
-            metrics
-                .deregistrations
-                .get_or_create(&[("outcome", outcome)]);
-            metrics.state_saves.get_or_create(&[("outcome", outcome)]);
+            drop(deregistrations.get_or_create(&[("outcome", outcome)]));
+            drop(state_saves.get_or_create(&[("outcome", outcome)]));
         }
         for list in LISTS {
             for outcome in ["ok", "error"] {
-                metrics
-                    .catalog_reads
-                    .get_or_create(&[("list", list), ("outcome", outcome)]);
+                drop(catalog_reads.get_or_create(&[("list", list), ("outcome", outcome)]));
             }
-            metrics
-                .catalog_read_seconds
-                .get_or_create(&[("list", list)]);
+            drop(catalog_read_seconds.get_or_create(&[("list", list)]));
         }
         metrics.writable.set(1);
         metrics

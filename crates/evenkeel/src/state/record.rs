@@ -80,7 +80,7 @@ mod hex {
     fn decode(text: &str) -> Option<Record> {
         let digits = text.as_bytes();
         let mut bytes = [0; Record::MAX_PAYLOAD + 3];
-        if digits.len() % 2 != 0 || digits.len() / 2 > bytes.len() {
+        if !digits.len().is_multiple_of(2) || digits.len() / 2 > bytes.len() {
             return None;
         }
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {

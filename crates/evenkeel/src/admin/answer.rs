@@ -1,0 +1,102 @@
+use bytes::Bytes;
+use http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use serde::Serialize;
+
+use crate::admin::AdminHandle;
+use crate::status::StatusFilter;
+
+pub(super) type Answer = Response<Full<Bytes>>;
+
+/// The answer to one request. The body of the request is not read.
+pub(super) async fn answer<B>(
+    handle: &AdminHandle,
+    token: Option<&str>,
+    request: &Request<B>,
+) -> Answer {
+    if token.is_some_and(|token| !carries(request.headers(), token)) {
+        let mut answer = text(StatusCode::UNAUTHORIZED, "a token is needed\n");
+        answer
+            .headers_mut()
+            .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return answer;
+    }
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
+        answer
+            .headers_mut()
+            .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return answer;
+    }
+    match request.uri().path() {
+        "/live" if handle.is_live() => text(StatusCode::OK, "live\n"),
+        "/live" => text(StatusCode::SERVICE_UNAVAILABLE, "the loop does not turn\n"),
+        "/ready" => {
+            let readiness = handle.readiness();
+            let code = if readiness.ready {
+                StatusCode::OK
+            } else {
+                StatusCode::SERVICE_UNAVAILABLE
+            };
+            json(code, &readiness)
+        }
+        "/metrics" => typed(
+            StatusCode::OK,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            handle.metrics().await,
+        ),
+        "/v1/status" => match StatusFilter::from_query(request.uri().query().unwrap_or("")) {
+            Ok(filter) => match handle.status(filter).await {
+                Some(report) => json(StatusCode::OK, &report),
+                None => text(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "the loop does not answer\n",
+                ),
+            },
+            Err(fault) => text(StatusCode::BAD_REQUEST, fault + "\n"),
+        },
+        _ => text(
+            StatusCode::NOT_FOUND,
+            "there are /live, /ready, /metrics and /v1/status\n",
+        ),
+    }
+}
+
+/// Whether the request has the token. Takes the same time for any wrong token of
+/// the right length.
+fn carries(headers: &HeaderMap, token: &str) -> bool {
+    let given = headers
+        .get(AUTHORIZATION)
+        .and_then(|value| value.as_bytes().strip_prefix(b"Bearer "))
+        .unwrap_or_default();
+    given.len() == token.len()
+        && given
+            .iter()
+            .zip(token.as_bytes())
+            .fold(0, |differing, (a, b)| differing | (a ^ b))
+            == 0
+}
+
+fn json(code: StatusCode, value: &impl Serialize) -> Answer {
+    match serde_json::to_vec(value) {
+        Ok(mut body) => {
+            body.push(b'\n');
+            typed(code, "application/json", body)
+        }
+        Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+    }
+}
+
+fn text(code: StatusCode, body: impl Into<Bytes>) -> Answer {
+    typed(code, "text/plain; charset=utf-8", body)
+}
+
+fn typed(code: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
+    *answer.status_mut() = code;
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+}

@@ -1,0 +1,19 @@
+//! The admin server: what the daemon says of itself over HTTP.
+//!
+//! * `GET /live`: 200 while the daemon's loop turns, 503 when it is stuck.
+//! * `GET /ready`: 200 while it can do its work, 503 with the reasons if not.
+//! * `GET /metrics`: for Prometheus.
+//! * `GET /v1/status`: every check; `?node=`, `?service=`, `?check=`,
+//!   `?status=` choose some.
+//!
+//! It only reads. Every connection is for one request, and their number, their
+//! headers and their time are bounded.
+
+mod answer;
+mod handle;
+mod listener;
+mod server;
+
+pub use handle::{AdminHandle, Question, StatusPage};
+pub use listener::{BindError, Bound, SocketAccess, bind};
+pub use server::serve;
