@@ -1,0 +1,110 @@
+use evenkeel_threshold::{Status, Strategy, Timestamp};
+
+use super::Engine;
+use crate::outbox::backoff;
+use crate::slot::Slot;
+use crate::{Action, CheckId, DeregisterTicket, EventKind, Token};
+
+/// Services that have been critical for too long are removed from the catalog.
+impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
+    /// When the slot's service is to be removed, if nothing changes.
+    ///
+    /// Only on the word of a probe that was run after the last start and pause,
+    /// and not while we cannot probe: a fault of our own must not remove what it
+    /// cannot see. Never for a check of a node (P102).
+    pub(super) fn removal_due(&self, slot: &Slot<D, W, S>) -> Option<Timestamp> {
+        let limit = slot.deregister_after?;
+        let since = slot.critical_since?;
+        if self.shutting_down
+            || !self.writable
+            || slot.departed
+            || !slot.verified
+            || slot.unprobed_run > 0
+            || slot.released() != Status::Critical
+            || slot.id.service_id().is_empty()
+        {
+            return None;
+        }
+        let due = since.saturating_add(limit);
+        if self.removals.is_empty() {
+            return Some(due);
+        }
+        let removal = slot.id.service().and_then(|id| self.removals.get(&id));
+        Some(removal.map_or(due, |removal| due.max(removal.not_before)))
+    }
+
+    pub(super) fn ask_removal(&mut self, key: u32, now: Timestamp) {
+        let Some(slot) = self.slots.get(key) else {
+            return;
+        };
+        let (Some(service), Some(since)) = (slot.id.service(), slot.critical_since) else {
+            return;
+        };
+        let unanswered = self
+            .removals
+            .get(&service)
+            .is_some_and(|removal| removal.ticket.is_some());
+        if unanswered {
+            self.counters.failed_deregistrations += 1;
+        }
+        let id = slot.id.clone();
+        let token = slot.known.token.clone();
+        let critical_for = now.saturating_since(since);
+        let answer_by = now.saturating_add(self.settings.answer_deadline);
+        let ticket = self.removals.ask(service, id.clone(), answer_by);
+        let event = EventKind::Deregistering { critical_for };
+        self.emit(now, id.clone(), event);
+        self.prepared.push_back(Action::Deregister {
+            ticket: DeregisterTicket(ticket),
+            id,
+            critical_for,
+            token,
+        });
+    }
+
+    /// Takes in whether a service was removed from the catalog. The checks go
+    /// when the catalog does not list them any more.
+    pub fn handle_deregistered(
+        &mut self,
+        now: Timestamp,
+        ticket: DeregisterTicket,
+        result: Result<(), ()>,
+    ) {
+        let now = self.advance(now);
+        let Some(removal) = self.removals.answered(ticket.0) else {
+            self.counters.late_tickets += 1;
+            return;
+        };
+        let id = removal.check.clone();
+        let kind = match result {
+            Ok(()) => {
+                removal.done = true;
+                removal.attempts = 0;
+                // If the catalog still has it by then, it did not work after all.
+                removal.not_before = now.saturating_add(self.settings.answer_deadline);
+                self.counters.deregistrations += 1;
+                EventKind::Deregistered
+            }
+            Err(()) => {
+                removal.attempts = removal.attempts.saturating_add(1);
+                let delay = backoff(&self.settings, &id, removal.attempts);
+                removal.not_before = now.saturating_add(delay);
+                self.counters.failed_deregistrations += 1;
+                EventKind::DeregistrationFailed
+            }
+        };
+        if let Some(&key) = self.index.get(&id) {
+            self.reschedule(key);
+        }
+        self.emit(now, id, kind);
+    }
+
+    /// Whether the check belongs to a service that we removed.
+    pub(super) fn was_removed(&self, id: &CheckId) -> bool {
+        !self.removals.is_empty()
+            && id
+                .service()
+                .and_then(|service| self.removals.get(&service))
+                .is_some_and(|removal| removal.done)
+    }
+}

@@ -1,0 +1,81 @@
+use std::collections::HashMap;
+
+use evenkeel_threshold::Timestamp;
+
+use crate::CheckId;
+
+/// Services that are being removed from the catalog, by identity (a check's,
+/// without the check id).
+#[derive(Debug, Default)]
+pub(crate) struct Removals {
+    services: HashMap<CheckId, Removal>,
+    next_ticket: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Removal {
+    /// The check that decided.
+    pub(crate) check: CheckId,
+    /// The unanswered request.
+    pub(crate) ticket: Option<u64>,
+    /// It worked; what is left is that the catalog drops the checks.
+    pub(crate) done: bool,
+    /// No other request earlier. While one is unanswered: when it is taken for
+    /// failed.
+    pub(crate) not_before: Timestamp,
+    /// Failures in a row.
+    pub(crate) attempts: u32,
+}
+
+impl Removals {
+    pub(crate) fn get(&self, service: &CheckId) -> Option<&Removal> {
+        self.services.get(service)
+    }
+
+    /// Notes a new request for `service`, decided by `check`.
+    pub(crate) fn ask(&mut self, service: CheckId, check: CheckId, answer_by: Timestamp) -> u64 {
+        self.next_ticket += 1;
+        let removal = self.services.entry(service).or_insert(Removal {
+            check: check.clone(),
+            ticket: None,
+            done: false,
+            not_before: answer_by,
+            attempts: 0,
+        });
+        removal.check = check;
+        removal.ticket = Some(self.next_ticket);
+        removal.done = false;
+        removal.not_before = answer_by;
+        self.next_ticket
+    }
+
+    /// The service that the request `ticket` is for.
+    pub(crate) fn answered(&mut self, ticket: u64) -> Option<&mut Removal> {
+        let removal = self
+            .services
+            .values_mut()
+            .find(|removal| removal.ticket == Some(ticket))?;
+        removal.ticket = None;
+        Some(removal)
+    }
+
+    pub(crate) fn forget(&mut self, service: &CheckId) {
+        self.services.remove(service);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.services.is_empty()
+    }
+
+    pub(crate) fn unanswered(&self) -> bool {
+        self.services
+            .values()
+            .any(|removal| removal.ticket.is_some())
+    }
+
+    /// Drops services of which nothing is left.
+    pub(crate) fn retain(&mut self, alive: impl Fn(&CheckId) -> bool) {
+        self.services
+            .retain(|service, removal| removal.ticket.is_some() || alive(service));
+    }
+}
