@@ -14,7 +14,9 @@ use crate::config::text::Pattern;
 pub struct ThresholdSettings {
     /// "leaky": a result against the status counts one up, one that agrees
     /// counts one down. "consecutive": one that agrees sets the count to zero.
-    /// When it is left out, the one whose keys are set, else "leaky".
+    /// "consul": as the Consul agent does, for which a warning is a success.
+    /// When it is left out: "consecutive" if one of its keys is set, else
+    /// "leaky".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("example" = "leaky"))]
     pub strategy: Option<StrategyName>,
@@ -31,19 +33,19 @@ pub struct ThresholdSettings {
     #[schemars(extend("example" = 1))]
     pub passing_threshold: Option<u32>,
 
-    /// Consecutive: the failure in a row that makes a check critical. 0 is 1.
+    /// Consecutive and consul: the failure in a row that makes a check critical. 0 is 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("example" = 3))]
     pub failures_before_critical: Option<u32>,
 
-    /// Consecutive: the failure in a row that shows a warning, on the way to
+    /// Consecutive and consul: the failure in a row that shows a warning, on the way to
     /// critical; at most `failures_before_critical`, and equal to it when left
     /// out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("example" = 2))]
     pub failures_before_warning: Option<u32>,
 
-    /// Consecutive: the success in a row that makes a check passing again. 0 is
+    /// Consecutive and consul: the success in a row that makes a check passing again. 0 is
     /// 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("example" = 2))]
@@ -51,7 +53,7 @@ pub struct ThresholdSettings {
 
     /// What the first result of a new check means: "believed" (reported at once)
     /// or "counted" (as any other). When it is left out, "counted" with leaky,
-    /// "believed" with consecutive.
+    /// "believed" with the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("example" = "counted"))]
     pub first_result: Option<FirstResultName>,
@@ -64,19 +66,22 @@ pub struct ThresholdSettings {
 pub enum StrategyName {
     /// consul-esm's documented rule.
     Leaky,
-    /// Consul's rule.
+    /// So many in a row.
     Consecutive,
+    /// The rule of Consul's agent to the letter.
+    Consul,
 }
 
 impl StrategyName {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Leaky, Self::Consecutive];
+    pub const ALL: [Self; 3] = [Self::Leaky, Self::Consecutive, Self::Consul];
 
     /// The word in files, Notes and metadata.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Leaky => "leaky",
             Self::Consecutive => "consecutive",
+            Self::Consul => "consul",
         }
     }
 }
