@@ -1,1 +1,60 @@
-//! placeholder
+//! One health check, run once, within a deadline.
+//!
+//! A [`Definition`] says what to probe, a [`Prober`] does it and gives a
+//! [`Report`]: what was found (or that it could not be found out, and why that
+//! is our own fault), a text for people, and how long each phase took.
+//!
+//! ```no_run
+//! use evenkeel_probe::{Definition, HttpCheck, Prober, ProberSettings};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let prober = Prober::new(ProberSettings::default())?;
+//! let check = HttpCheck::new("http://192.0.2.7:8080/health")?
+//!     .with_header("Host", "shop.example")?
+//!     .with_timeout(std::time::Duration::from_secs(2));
+//! let report = prober.run(&Definition::from(check)).await;
+//! println!("{:?}: {}", report.outcome, report.output);
+//! # Ok(()) }
+//! ```
+//!
+//! What a probe means:
+//!
+//! * HTTP: 2xx is passing, 429 a warning, all else critical. A new connection
+//!   for each probe, so that the target's accept path is tested too. Redirects
+//!   are followed unless told not to. No proxy, whatever the environment says:
+//!   a proxy's health is not the target's.
+//! * TCP: a connection, and a TLS handshake if asked for, is passing.
+//! * The head of an answer decides. A body that stalls or breaks later does
+//!   not change the status; the text and [`Report::failed_phase`] tell it.
+//! * A fault of this machine (no descriptors, ports, memory, permission,
+//!   route, name server, certificate files; an address that the
+//!   [`TargetPolicy`] refuses) is [`Outcome::Unprobed`].
+//!
+//! The crate neither schedules nor counts nor logs, and keeps nothing between
+//! probes but TLS configurations and the resolver's setup.
+
+mod capture;
+mod connect;
+mod definition;
+pub mod duration;
+mod fault;
+mod http;
+mod policy;
+mod probe;
+mod prober;
+mod progress;
+mod report;
+mod resolve;
+mod tcp;
+mod tls;
+
+pub use definition::{
+    DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, Definition, DefinitionError, HttpCheck,
+    MAX_OUTPUT_MAX_SIZE, TcpCheck, TlsOptions,
+};
+pub use policy::{Refused, TargetPolicy};
+pub use probe::Probe;
+pub use prober::{Prober, ProberSettings, RedirectPolicy, SettingsError};
+pub use report::{Cause, Outcome, Phase, Phases, Report};
+pub use resolve::{Resolve, ResolveError, SystemResolver};
+pub use tls::TlsDefaults;

@@ -1,0 +1,214 @@
+//! From a host to a connection.
+
+use std::future::{Future as _, poll_fn};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::net::TcpStream;
+
+use crate::definition::Host;
+use crate::fault::{Failure, connect_cause, describe};
+use crate::policy::TargetPolicy;
+use crate::progress::Progress;
+use crate::report::{Cause, Phase};
+use crate::resolve::{Resolve, ResolveError};
+
+/// How long one address may keep the next waiting (RFC 8305 section 8,
+/// "Connection Attempt Delay").
+const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
+
+/// The most addresses of one name that are tried. A name with more is a pool,
+/// of which one member is enough.
+const MAX_ADDRESSES: usize = 16;
+
+/// Connects to `host`. A literal address takes the short way: no resolver, no
+/// race, no allocation.
+pub(crate) async fn connect(
+    host: &Host,
+    port: u16,
+    policy: &TargetPolicy,
+    resolver: &dyn Resolve,
+    progress: &mut Progress,
+) -> Result<TcpStream, Failure> {
+    match host {
+        Host::Ip(ip) => {
+            policy
+                .check(*ip)
+                .map_err(|refused| Failure::unprobed(Cause::TargetRefused, refused.to_string()))?;
+            progress.enter(Phase::Connect);
+            let address = SocketAddr::new(*ip, port);
+            progress.address = Some(address);
+            connect_to(address)
+                .await
+                .map_err(|(error, immediate)| failure(address, &error, immediate))
+        }
+        Host::Name(name) => Box::pin(connect_by_name(name, port, policy, resolver, progress)).await,
+    }
+}
+
+async fn connect_by_name(
+    name: &str,
+    port: u16,
+    policy: &TargetPolicy,
+    resolver: &dyn Resolve,
+    progress: &mut Progress,
+) -> Result<TcpStream, Failure> {
+    progress.enter(Phase::Resolve);
+    let found = resolve(name, resolver).await?;
+    let allowed: Vec<SocketAddr> = found
+        .iter()
+        .filter(|ip| policy.check(**ip).is_ok())
+        .map(|ip| SocketAddr::new(*ip, port))
+        .collect();
+    if allowed.is_empty() {
+        let refusal = found.iter().find_map(|ip| policy.check(*ip).err());
+        return Err(match refusal {
+            Some(refused) => {
+                Failure::unprobed(Cause::TargetRefused, format!("lookup {name}: {refused}"))
+            }
+            None => Failure::critical(format!("dial tcp: lookup {name}: no such host")),
+        });
+    }
+    progress.enter(Phase::Connect);
+    race(&alternate(&allowed), progress).await
+}
+
+async fn resolve(name: &str, resolver: &dyn Resolve) -> Result<Vec<IpAddr>, Failure> {
+    if is_localhost(name) {
+        return Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
+    }
+    resolver.resolve(name).await.map_err(|error| {
+        let text = format!("dial tcp: lookup {name}: {error}");
+        match error {
+            ResolveError::NotFound => Failure::critical(text),
+            ResolveError::Failed(_) => Failure::unprobed(Cause::Resolver, text),
+        }
+    })
+}
+
+/// RFC 6761 section 6.3: such names are the loopback addresses, and no name
+/// server is to be asked.
+fn is_localhost(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// The families take turns (RFC 8305 section 4), beginning with that of the
+/// first address, without repetitions.
+fn alternate(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
+    let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
+    let (first, second): (Vec<SocketAddr>, Vec<SocketAddr>) = addresses
+        .iter()
+        .partition(|address| address.is_ipv6() == first_is_v6);
+    let (mut first, mut second) = (first.into_iter(), second.into_iter());
+    let mut ordered = Vec::with_capacity(addresses.len().min(MAX_ADDRESSES));
+    loop {
+        let turn = [first.next(), second.next()];
+        if turn == [None, None] || ordered.len() >= MAX_ADDRESSES {
+            ordered.truncate(MAX_ADDRESSES);
+            return ordered;
+        }
+        for address in turn.into_iter().flatten() {
+            if !ordered.contains(&address) {
+                ordered.push(address);
+            }
+        }
+    }
+}
+
+/// Tries the addresses in turn: the next one when the one before has failed or
+/// has taken [`NEXT_ADDRESS_AFTER`]. The first connection wins.
+async fn race(addresses: &[SocketAddr], progress: &mut Progress) -> Result<TcpStream, Failure> {
+    let mut waiting = addresses.iter().copied().enumerate();
+    let mut running = FuturesUnordered::new();
+    let mut failures: Vec<(usize, Failure)> = Vec::new();
+    loop {
+        if let Some((index, address)) = waiting.next() {
+            progress.address.get_or_insert(address);
+            running.push(async move { (index, address, connect_to(address).await) });
+        }
+        let result = if waiting.len() == 0 {
+            running.next().await
+        } else {
+            tokio::time::timeout(NEXT_ADDRESS_AFTER, running.next())
+                .await
+                .unwrap_or(None)
+        };
+        match result {
+            Some((_, address, Ok(stream))) => {
+                progress.address = Some(address);
+                return Ok(stream);
+            }
+            Some((index, address, Err((error, immediate)))) => {
+                let failure = failure(address, &error, immediate);
+                if let Some(cause) = failure.cause.filter(|cause| is_hard(*cause, address)) {
+                    progress
+                        .own_fault
+                        .get_or_insert((cause, failure.text.clone()));
+                }
+                failures.push((index, failure));
+            }
+            None if waiting.len() == 0 => break,
+            None => {}
+        }
+    }
+    failures.sort_by_key(|(index, _)| *index);
+    Err(verdict(failures, progress))
+}
+
+/// Of several failures: a fault of our own that could have hidden a working
+/// address decides, then the target's, and a lack of a route only if there is
+/// nothing else (a machine without IPv6 still has a say on the IPv4 address).
+fn verdict(failures: Vec<(usize, Failure)>, progress: &Progress) -> Failure {
+    if let Some((cause, text)) = &progress.own_fault {
+        return Failure::unprobed(*cause, text.clone());
+    }
+    let tried = failures.len();
+    let mut failures = failures.into_iter().map(|(_, failure)| failure);
+    let mut decides = failures.next();
+    if decides.as_ref().is_some_and(|first| first.cause.is_some()) {
+        decides = failures.find(|failure| failure.cause.is_none()).or(decides);
+    }
+    let mut failure = decides.unwrap_or_else(|| Failure::critical("dial tcp: no address"));
+    if tried > 1 {
+        failure.text = format!("{} ({tried} addresses tried)", failure.text);
+    }
+    failure
+}
+
+/// Whether a fault of our own says nothing about the address's family as such.
+/// `EADDRNOTAVAIL` on IPv6 may mean no more than that it is switched off here.
+fn is_hard(cause: Cause, address: SocketAddr) -> bool {
+    match cause {
+        Cause::NoRoute => false,
+        Cause::SourcePorts => address.is_ipv4(),
+        _ => true,
+    }
+}
+
+fn failure(address: SocketAddr, error: &io::Error, immediate: bool) -> Failure {
+    Failure {
+        cause: connect_cause(error, immediate),
+        text: format!("dial tcp {address}: connect: {}", describe(error)),
+    }
+}
+
+/// Connects, and tells of an error whether it came from the system call itself
+/// (`true`) or from the network: the first poll is before any waiting.
+async fn connect_to(address: SocketAddr) -> Result<TcpStream, (io::Error, bool)> {
+    let mut connecting = pin!(TcpStream::connect(address));
+    let mut immediate = true;
+    poll_fn(|cx| match connecting.as_mut().poll(cx) {
+        Poll::Ready(result) => Poll::Ready(result.map_err(|error| (error, immediate))),
+        Poll::Pending => {
+            immediate = false;
+            Poll::Pending
+        }
+    })
+    .await
+}

@@ -1,0 +1,127 @@
+mod http;
+#[cfg(feature = "serde")]
+mod raw;
+mod target;
+mod tcp;
+mod tls;
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+pub use self::http::HttpCheck;
+pub(crate) use self::target::{Host, HttpUrl};
+pub use self::tcp::TcpCheck;
+pub use self::tls::TlsOptions;
+pub(crate) use self::tls::is_set;
+
+/// How long a probe may take if the definition does not say (Consul and
+/// consul-esm: 10 s).
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How much of an answer's body is kept if the definition does not say, in
+/// bytes (Consul's `output_max_size`).
+pub const DEFAULT_OUTPUT_MAX_SIZE: u32 = 4096;
+
+/// The most that a definition can ask to keep of a body, in bytes. Consul
+/// refuses a transaction of more than 512 KiB.
+pub const MAX_OUTPUT_MAX_SIZE: u32 = 128 * 1024;
+
+/// What to probe and how. Everything in it has been validated, so that a probe
+/// can fail only for what the network and the target do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(try_from = "raw::RawDefinition", into = "raw::RawDefinition")
+)]
+#[non_exhaustive]
+pub enum Definition {
+    /// An HTTP or HTTPS request.
+    Http(HttpCheck),
+    /// A TCP connection, with TLS if asked for.
+    Tcp(TcpCheck),
+    /// What somebody else defined and cannot be probed as it is, e.g. a URL
+    /// without a scheme. It is critical with this text at each probe, without
+    /// any traffic, as in consul-esm, so that the fault is seen where the
+    /// check is looked at.
+    Faulty(Box<str>),
+}
+
+impl Definition {
+    /// The longest that a probe of it takes.
+    pub fn timeout(&self) -> Duration {
+        match self {
+            Self::Http(check) => check.timeout(),
+            Self::Tcp(check) => check.timeout(),
+            Self::Faulty(_) => Duration::ZERO,
+        }
+    }
+
+    /// A stable word for the kind: `http`, `tcp` or `faulty`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Http(_) => "http",
+            Self::Tcp(_) => "tcp",
+            Self::Faulty(_) => "faulty",
+        }
+    }
+}
+
+impl From<HttpCheck> for Definition {
+    fn from(check: HttpCheck) -> Self {
+        Self::Http(check)
+    }
+}
+
+impl From<TcpCheck> for Definition {
+    fn from(check: TcpCheck) -> Self {
+        Self::Tcp(check)
+    }
+}
+
+/// Why something is no definition.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DefinitionError {
+    /// The URL cannot be read.
+    #[error("parse \"{url}\": {reason}")]
+    Url {
+        /// As given; a password in it is masked.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The URL is neither `http` nor `https`.
+    #[error("\"{url}\": unsupported protocol scheme \"{scheme}\"")]
+    Scheme {
+        /// As given; a password in it is masked.
+        url: String,
+        /// What stands before the colon.
+        scheme: String,
+    },
+    /// The method is no token of RFC 9110 section 5.6.2.
+    #[error("net/http: invalid method \"{0}\"")]
+    Method(String),
+    /// The name is no token.
+    #[error("net/http: invalid header field name \"{0}\"")]
+    HeaderName(String),
+    /// The value has a character that a header cannot carry. The value may be
+    /// a secret, so only the name is told.
+    #[error("net/http: invalid header field value for \"{0}\"")]
+    HeaderValue(String),
+    /// The address is not `host:port`.
+    #[error("address {address}: {reason}")]
+    Address {
+        /// As given.
+        address: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The server name is neither a DNS name nor an IP address.
+    #[error("tls: invalid server name \"{0}\"")]
+    ServerName(String),
+    /// A client certificate without its key, or the other way round.
+    #[error("tls: cert_file and key_file go together")]
+    ClientCertificate,
+}

@@ -1,0 +1,126 @@
+//! What went wrong, whose fault it is, and the words for it.
+
+use std::io;
+
+use crate::report::{Cause, Phase};
+
+/// Why a probe ended before there was an answer.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// `None`: the target's fault.
+    pub(crate) cause: Option<Cause>,
+    /// Without the `Get "URL": ` in front.
+    pub(crate) text: String,
+}
+
+impl Failure {
+    pub(crate) fn critical(text: impl Into<String>) -> Self {
+        Self {
+            cause: None,
+            text: text.into(),
+        }
+    }
+
+    pub(crate) fn unprobed(cause: Cause, text: impl Into<String>) -> Self {
+        Self {
+            cause: Some(cause),
+            text: text.into(),
+        }
+    }
+}
+
+/// The fault is a lack of our own that says nothing about any target.
+pub(crate) fn resource_cause(error: &io::Error) -> Option<Cause> {
+    if error.kind() == io::ErrorKind::OutOfMemory {
+        return Some(Cause::Memory);
+    }
+    match error.raw_os_error()? {
+        #[cfg(unix)]
+        libc::EMFILE | libc::ENFILE => Some(Cause::Descriptors),
+        #[cfg(unix)]
+        libc::ENOBUFS => Some(Cause::Memory),
+        // WSAEMFILE and WSAENOBUFS of winsock2.h.
+        #[cfg(windows)]
+        10024 => Some(Cause::Descriptors),
+        #[cfg(windows)]
+        10055 => Some(Cause::Memory),
+        _ => None,
+    }
+}
+
+/// Whose fault it is that a connection could not be made; `None` for the
+/// target's. `immediate` says that the error came from the system call itself
+/// and not from the network.
+///
+/// * No descriptors, ports, memory or permission: ours.
+/// * "Network unreachable" at once: this machine has no route, ours. Later, it
+///   is a router's word on the target's network: the target's.
+/// * "No route to host": the machine on the target's address does not answer
+///   (ARP, NDP) or a router says so: the target's.
+/// * Refused, reset, timed out: the target's, also when `connect` itself says
+///   so, which it does on loopback.
+pub(crate) fn connect_cause(error: &io::Error, immediate: bool) -> Option<Cause> {
+    use io::ErrorKind::{
+        AddrInUse, AddrNotAvailable, ConnectionAborted, ConnectionRefused, ConnectionReset,
+        HostUnreachable, NetworkUnreachable, PermissionDenied, TimedOut,
+    };
+    if let Some(cause) = resource_cause(error) {
+        return Some(cause);
+    }
+    match error.kind() {
+        AddrNotAvailable | AddrInUse => Some(Cause::SourcePorts),
+        PermissionDenied => Some(Cause::Permission),
+        NetworkUnreachable => immediate.then_some(Cause::NoRoute),
+        ConnectionRefused | ConnectionReset | ConnectionAborted | TimedOut | HostUnreachable => {
+            None
+        }
+        _ if is_family_unsupported(error) => Some(Cause::NoRoute),
+        _ => immediate.then_some(Cause::System),
+    }
+}
+
+fn is_family_unsupported(error: &io::Error) -> bool {
+    match error.raw_os_error() {
+        #[cfg(unix)]
+        Some(libc::EAFNOSUPPORT) => true,
+        // WSAEAFNOSUPPORT of winsock2.h.
+        #[cfg(windows)]
+        Some(10047) => true,
+        _ => false,
+    }
+}
+
+/// The error in Go's words, which are the C library's in lower case: people
+/// match on `connection refused` and the like.
+pub(crate) fn describe(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return "EOF".to_owned();
+    }
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut chars = text.chars();
+    match chars.next() {
+        // `Connection refused`, but not `EOF`.
+        Some(first) if chars.as_str().starts_with(char::is_lowercase) => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// What the time ran out on, in Go's words where it has any.
+pub(crate) fn timed_out(phase: Phase, address: Option<std::net::SocketAddr>) -> String {
+    const EXCEEDED: &str = "context deadline exceeded";
+    match (phase, address) {
+        (Phase::Resolve, _) => format!("dial tcp: lookup: {EXCEEDED}"),
+        (Phase::Connect, Some(address)) => format!("dial tcp {address}: connect: {EXCEEDED}"),
+        (Phase::Connect, None) => format!("dial tcp: connect: {EXCEEDED}"),
+        (Phase::Tls, _) => format!("tls: handshake: {EXCEEDED}"),
+        (Phase::FirstByte, _) => {
+            format!("{EXCEEDED} (Client.Timeout exceeded while awaiting headers)")
+        }
+        (Phase::Transfer, _) => {
+            format!("{EXCEEDED} (Client.Timeout or context cancellation while reading body)")
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Where a body ends, and what of it is kept.
+
+use httparse::Status;
+
+use crate::progress::{Answer, BodyEnd};
+
+/// How the end of a body is told (RFC 9112 section 6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// There is no body.
+    None,
+    /// So many bytes.
+    Length(u64),
+    /// Chunks, the last of which is empty.
+    Chunked,
+    /// Up to the end of the connection.
+    UntilClose,
+}
+
+/// A longer line for a chunk's size is an attack, not an extension.
+const MAX_CHUNK_LINE: usize = 1024;
+
+/// Takes a body in as it comes and keeps its first bytes.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    framing: Framing,
+    /// Bytes of the body still to come, with `Length`; of the chunk, with
+    /// `Chunked`.
+    left: u64,
+    /// Between chunks.
+    expect: Expect,
+    /// A chunk-size line that has not come whole.
+    line: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    Size,
+    Data,
+    /// The line end after a chunk's data: this many bytes at most.
+    LineEnd,
+}
+
+impl Decoder {
+    pub(super) fn new(framing: Framing) -> Self {
+        Self {
+            framing,
+            left: match framing {
+                Framing::Length(length) => length,
+                _ => 0,
+            },
+            expect: Expect::Size,
+            line: Vec::new(),
+        }
+    }
+
+    /// Takes `input` in; `answer.end` is no longer `Open` once no more is
+    /// needed. At most `limit` bytes are kept.
+    pub(super) fn feed(&mut self, input: &[u8], answer: &mut Answer, limit: usize) {
+        match self.framing {
+            Framing::None => answer.end = BodyEnd::Complete,
+            Framing::UntilClose => {
+                keep(input, answer, limit);
+                if answer.body.len() >= limit {
+                    answer.end = BodyEnd::Full;
+                }
+            }
+            Framing::Length(length) => {
+                let input = self.take(input).0;
+                keep(input, answer, limit);
+                if answer.body.len() as u64 == length {
+                    answer.end = BodyEnd::Complete;
+                } else if answer.body.len() >= limit {
+                    answer.end = BodyEnd::Full;
+                }
+            }
+            Framing::Chunked => self.feed_chunked(input, answer, limit),
+        }
+    }
+
+    /// The connection has ended.
+    pub(super) fn finish(&self, answer: &mut Answer) {
+        if answer.end == BodyEnd::Open {
+            answer.end = match self.framing {
+                Framing::None | Framing::UntilClose => BodyEnd::Complete,
+                Framing::Length(_) | Framing::Chunked => BodyEnd::Broken("unexpected EOF".into()),
+            };
+        }
+    }
+
+    /// Splits off what belongs to the body or chunk that runs.
+    fn take<'a>(&mut self, input: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        let len = usize::try_from(self.left).map_or(input.len(), |left| left.min(input.len()));
+        self.left -= len as u64;
+        input.split_at(len)
+    }
+
+    fn feed_chunked(&mut self, mut input: &[u8], answer: &mut Answer, limit: usize) {
+        while answer.end == BodyEnd::Open {
+            match self.expect {
+                Expect::Size => {
+                    let Some((line, rest)) = self.line(input) else {
+                        if self.line.len() > MAX_CHUNK_LINE {
+                            answer.end = BodyEnd::Broken("malformed chunked encoding".into());
+                        } else if answer.body.len() >= limit {
+                            answer.end = BodyEnd::Full;
+                        }
+                        return;
+                    };
+                    match httparse::parse_chunk_size(&line) {
+                        Ok(Status::Complete((_, 0))) => answer.end = BodyEnd::Complete,
+                        Ok(Status::Complete((_, size))) => {
+                            if answer.body.len() >= limit {
+                                answer.end = BodyEnd::Full;
+                            }
+                            self.left = size;
+                            self.expect = Expect::Data;
+                        }
+                        Ok(Status::Partial) | Err(_) => {
+                            answer.end = BodyEnd::Broken("malformed chunked encoding".into());
+                        }
+                    }
+                    input = rest;
+                }
+                Expect::Data => {
+                    if input.is_empty() {
+                        return;
+                    }
+                    let (data, rest) = self.take(input);
+                    let room = limit.saturating_sub(answer.body.len());
+                    keep(data, answer, limit);
+                    if data.len() > room || (self.left > 0 && answer.body.len() >= limit) {
+                        answer.end = BodyEnd::Full;
+                    }
+                    if self.left == 0 {
+                        self.expect = Expect::LineEnd;
+                    }
+                    input = rest;
+                }
+                Expect::LineEnd => match input {
+                    [] => {
+                        // Nothing tells yet whether this was the last chunk; do not wait for it.
+                        if answer.body.len() >= limit {
+                            answer.end = BodyEnd::Full;
+                        }
+                        return;
+                    }
+                    [b'\r', rest @ ..] => input = rest,
+                    [b'\n', rest @ ..] => {
+                        self.expect = Expect::Size;
+                        input = rest;
+                    }
+                    _ => answer.end = BodyEnd::Broken("malformed chunked encoding".into()),
+                },
+            }
+        }
+    }
+
+    /// The next line with its end, once it is there.
+    fn line<'a>(&mut self, input: &'a [u8]) -> Option<(Vec<u8>, &'a [u8])> {
+        match input.iter().position(|byte| *byte == b'\n') {
+            Some(newline) => {
+                let (line, rest) = input.split_at(newline + 1);
+                self.line.extend_from_slice(line);
+                Some((std::mem::take(&mut self.line), rest))
+            }
+            None => {
+                self.line.extend_from_slice(input);
+                None
+            }
+        }
+    }
+}
+
+/// Keeps of `input` what still has room.
+fn keep(input: &[u8], answer: &mut Answer, limit: usize) {
+    let room = limit.saturating_sub(answer.body.len());
+    answer
+        .body
+        .extend_from_slice(&input[..input.len().min(room)]);
+}

@@ -1,0 +1,205 @@
+//! One request and its answer on one connection.
+//!
+//! Why there is no HTTP client library here: each probe makes a new connection
+//! for one request, and what a general client sets up per connection (buffers,
+//! channels, header maps, a task or two) costs more than the exchange itself.
+//! The figures are in `docs/performance.md`; the parser is `httparse`, the one
+//! that hyper is built on.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+
+use super::body::{Decoder, Framing};
+use super::head::{self, Head, MAX_HEAD};
+use crate::fault::Failure;
+use crate::progress::{Answer, BodyEnd};
+
+/// Room for one read; most answers of health endpoints come whole within it.
+const READ: usize = 4096;
+
+/// An answer as it comes in.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    /// What has been read and not been taken in yet.
+    bytes: Vec<u8>,
+    head: Option<Head>,
+    /// Bytes of interim heads, which count toward [`MAX_HEAD`].
+    interim: usize,
+}
+
+impl Reply {
+    /// Sends `request` and reads up to the end of the answer's head.
+    pub(super) async fn head<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        stream: &mut S,
+        request: &[u8],
+    ) -> Result<(), Failure> {
+        match send_at_once(stream, request).await {
+            Ok(sent) if sent == request.len() => self.read_head(stream).await,
+            Ok(sent) => self.head_while_sending(stream, &request[sent..]).await,
+            Err(error) => self.head_after(error, stream).await,
+        }
+    }
+
+    /// The request is larger than what the connection takes at once. A server
+    /// may answer before it has read all, and then stop reading.
+    async fn head_while_sending<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        stream: &mut S,
+        rest: &[u8],
+    ) -> Result<(), Failure> {
+        let (mut reader, mut writer) = tokio::io::split(&mut *stream);
+        let sending = async {
+            writer.write_all(rest).await?;
+            writer.flush().await
+        };
+        let error = tokio::select! {
+            result = self.read_head(&mut reader) => return result,
+            sent = sending => match sent {
+                Ok(()) => return self.read_head(&mut reader).await,
+                Err(error) => error,
+            },
+        };
+        self.head_after(error, stream).await
+    }
+
+    /// The request could not be sent. A server that has answered and closed
+    /// has been heard all the same.
+    async fn head_after<S: AsyncRead + Unpin>(
+        &mut self,
+        error: io::Error,
+        stream: &mut S,
+    ) -> Result<(), Failure> {
+        match self.read_head(stream).await {
+            Ok(()) => Ok(()),
+            Err(_) => Err(failure(&error, "write")),
+        }
+    }
+
+    async fn read_head<S: AsyncRead + Unpin>(&mut self, stream: &mut S) -> Result<(), Failure> {
+        let mut searched = 0;
+        loop {
+            if let Some(end) = head::end_of_head(&self.bytes, searched) {
+                let head = head::parse(&self.bytes[..end]).map_err(Failure::critical)?;
+                self.bytes.drain(..end);
+                searched = 0;
+                // 101 ends HTTP on this connection: it is the answer.
+                if (100..200).contains(&head.code) && head.code != 101 {
+                    self.interim += end;
+                    continue;
+                }
+                self.head = Some(head);
+                return Ok(());
+            }
+            if !head::may_be_http(&self.bytes) {
+                return Err(Failure::critical(head::malformed(&self.bytes, "")));
+            }
+            if self.interim + self.bytes.len() > MAX_HEAD {
+                return Err(Failure::critical(format!(
+                    "net/http: server response headers exceeded {MAX_HEAD} bytes; aborted"
+                )));
+            }
+            searched = self.bytes.len();
+            match read_more(stream, &mut self.bytes).await {
+                Ok(0) if self.bytes.is_empty() => {
+                    return Err(Failure::critical("EOF (while awaiting headers)"));
+                }
+                Ok(0) => return Err(Failure::critical("unexpected EOF (in the headers)")),
+                Ok(_) => {}
+                Err(error) => return Err(failure(&error, "read")),
+            }
+        }
+    }
+
+    /// Where the answer leads, if it is a redirect (RFC 9110 section 15.4).
+    pub(super) fn redirect(&mut self) -> Option<(u16, String)> {
+        let head = self.head.as_mut()?;
+        matches!(head.code, 301 | 302 | 303 | 307 | 308)
+            .then(|| head.location.take())?
+            .filter(|location| !location.is_empty())
+            .map(|location| (head.code, location))
+    }
+
+    /// The answer, of which the body is still to be read.
+    pub(super) fn answer(&mut self) -> Answer {
+        let head = self.head.as_mut();
+        Answer {
+            code: head.as_ref().map_or(0, |head| head.code),
+            length: head.as_ref().and_then(|head| match head.framing {
+                Framing::Length(length) => Some(length),
+                _ => None,
+            }),
+            reason: head.map_or_else(String::new, |head| std::mem::take(&mut head.reason)),
+            ..Answer::default()
+        }
+    }
+
+    /// Reads the body until it ends or `limit` bytes of it are kept. What goes
+    /// wrong here is told in `answer`: the status is decided.
+    pub(super) async fn body<S: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut S,
+        answer: &mut Answer,
+        to_head_request: bool,
+        limit: usize,
+    ) {
+        let framing = match &self.head {
+            _ if to_head_request => Framing::None,
+            Some(Head {
+                code: 101 | 204 | 304,
+                ..
+            })
+            | None => Framing::None,
+            Some(head) => head.framing,
+        };
+        let mut decoder = Decoder::new(framing);
+        loop {
+            decoder.feed(&self.bytes, answer, limit);
+            if answer.end != BodyEnd::Open {
+                return;
+            }
+            self.bytes.clear();
+            match read_more(stream, &mut self.bytes).await {
+                Ok(0) => return decoder.finish(answer),
+                Ok(_) => {}
+                // Without a close_notify, but the connection was ended in order.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return decoder.finish(answer);
+                }
+                Err(error) => {
+                    answer.end = BodyEnd::Broken(crate::tls::describe(&error, "read"));
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// One write, which takes all of a usual request.
+async fn send_at_once<S: AsyncWrite + Unpin>(stream: &mut S, request: &[u8]) -> io::Result<usize> {
+    let sent = stream.write(request).await?;
+    if sent == request.len() {
+        stream.flush().await?;
+    }
+    Ok(sent)
+}
+
+async fn read_more<S: AsyncRead + Unpin>(stream: &mut S, into: &mut Vec<u8>) -> io::Result<usize> {
+    // Doubles, so that a long head is not copied again and again.
+    into.reserve(READ.max(into.len()));
+    stream.read_buf(into).await
+}
+
+fn failure(error: &io::Error, doing: &str) -> Failure {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return Failure::critical("EOF (while awaiting headers)");
+    }
+    Failure {
+        cause: crate::fault::resource_cause(error),
+        text: format!(
+            "{} (while awaiting headers)",
+            crate::tls::describe(error, doing)
+        ),
+    }
+}

@@ -1,0 +1,102 @@
+//! The HTTP probe.
+
+mod body;
+mod exchange;
+mod head;
+mod redirect;
+mod request;
+mod text;
+
+use evenkeel_threshold::Status;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use self::exchange::Reply;
+use self::redirect::Hop;
+pub(crate) use self::text::{answered, failed};
+use crate::connect::connect;
+use crate::definition::HttpCheck;
+use crate::fault::Failure;
+use crate::prober::Shared;
+use crate::progress::Progress;
+use crate::report::Phase;
+
+/// What an answer's status code means.
+pub(crate) fn status_of(code: u16) -> Status {
+    match code {
+        200..=299 => Status::Passing,
+        429 => Status::Warning,
+        _ => Status::Critical,
+    }
+}
+
+/// Runs the exchange, redirects included, until an answer is in `progress`.
+pub(crate) async fn run(
+    shared: &Shared,
+    check: &HttpCheck,
+    progress: &mut Progress,
+) -> Result<(), Failure> {
+    let mut hop = Hop::first(check);
+    loop {
+        match one_hop(shared, check, &hop, progress).await {
+            Ok(None) => return Ok(()),
+            Ok(Some((code, location))) => hop = hop.follow(code, &location, &shared.redirects)?,
+            Err(failure) => return Err(hop.blame(failure)),
+        }
+    }
+}
+
+/// One request. `Some((code, location))` if the answer is a redirect to be followed.
+async fn one_hop(
+    shared: &Shared,
+    check: &HttpCheck,
+    hop: &Hop<'_>,
+    progress: &mut Progress,
+) -> Result<Option<(u16, String)>, Failure> {
+    let url = hop.url();
+    let stream = connect(
+        &url.host,
+        url.port,
+        &shared.policy,
+        &*shared.resolver,
+        progress,
+    )
+    .await?;
+    if !url.https {
+        return exchange(shared, check, hop, stream, progress).await;
+    }
+    // Boxed, so that a plain probe does not carry the room for it.
+    Box::pin(async {
+        progress.enter(Phase::Tls);
+        let stream = shared
+            .tls
+            .handshake(stream, &url.host, check.tls(), true)
+            .await?;
+        exchange(shared, check, hop, stream, progress).await
+    })
+    .await
+}
+
+async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
+    shared: &Shared,
+    check: &HttpCheck,
+    hop: &Hop<'_>,
+    mut stream: S,
+    progress: &mut Progress,
+) -> Result<Option<(u16, String)>, Failure> {
+    progress.enter(Phase::FirstByte);
+    let request = request::assemble(check, hop, shared);
+    let mut reply = Reply::default();
+    reply.head(&mut stream, &request).await?;
+    if check.follow_redirects()
+        && let Some(redirect) = reply.redirect()
+    {
+        return Ok(Some(redirect));
+    }
+    progress.enter(Phase::Transfer);
+    let answer = progress.answer.insert(reply.answer());
+    let limit = check.output_max_size() as usize;
+    reply
+        .body(&mut stream, answer, hop.method() == "HEAD", limit)
+        .await;
+    Ok(None)
+}

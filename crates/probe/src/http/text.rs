@@ -1,0 +1,68 @@
+//! The texts, as consul-esm has them: people parse them.
+
+use super::status_of;
+use crate::capture::{Captured, capture};
+use crate::definition::HttpCheck;
+use crate::fault::Failure;
+use crate::progress::{Answer, BodyEnd};
+use crate::report::{Outcome, Phase};
+
+/// `HTTP <method> <url>: <code> <reason> Output: <body>`, and a mark when the
+/// body is not all of it. `Some(Transfer)` if the body did not come to its end.
+pub(crate) fn answered(check: &HttpCheck, answer: &Answer) -> (Outcome, String, Option<Phase>) {
+    let Answer {
+        code,
+        reason,
+        body,
+        length,
+        end,
+    } = answer;
+    let Captured { text, bytes } = capture(
+        body,
+        check.output_max_size() as usize,
+        *end != BodyEnd::Complete,
+    );
+    let of = |length: u64| format!(" of {length}");
+    let of = length.map_or_else(String::new, of);
+    let mark = match end {
+        BodyEnd::Complete => String::new(),
+        BodyEnd::Full if length.is_none() => {
+            format!(" [captured {bytes} bytes, the rest was not read]")
+        }
+        BodyEnd::Full => format!(" [captured {bytes}{of} bytes]"),
+        BodyEnd::Broken(reason) => format!(" [captured {bytes}{of} bytes: {reason}]"),
+        BodyEnd::Open => {
+            format!(" [captured {bytes}{of} bytes: context deadline exceeded while reading body]")
+        }
+    };
+    let output = [
+        "HTTP ",
+        check.method(),
+        " ",
+        check.url(),
+        ": ",
+        &code.to_string(),
+        " ",
+        reason,
+        " Output: ",
+        &text,
+        &mark,
+    ]
+    .concat();
+    let stopped = matches!(end, BodyEnd::Broken(_) | BodyEnd::Open);
+    (
+        Outcome::Observed(status_of(*code).into()),
+        output,
+        stopped.then_some(Phase::Transfer),
+    )
+}
+
+/// `Get "<url>": <cause>`, as Go's client has it.
+pub(crate) fn failed(check: &HttpCheck, failure: &Failure) -> String {
+    let method = check.method();
+    let mut verb = method.to_ascii_lowercase();
+    if let Some(first) = verb.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    format!("{verb} \"{}\": {}", check.url(), failure.text)
+}

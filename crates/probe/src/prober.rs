@@ -1,0 +1,244 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use evenkeel_threshold::Status;
+use tokio::time::Instant;
+
+use crate::definition::{Definition, HttpCheck, TcpCheck};
+use crate::fault::{Failure, timed_out};
+use crate::policy::TargetPolicy;
+use crate::probe::Probe;
+use crate::progress::Progress;
+use crate::report::{Cause, Outcome, Phase, Report};
+use crate::resolve::{Resolve, SystemResolver};
+use crate::tls::{TlsConfigs, TlsDefaults};
+use crate::{http, tcp};
+
+/// A probe that is to take longer than this takes no longer than this.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How a [`Prober`] works, for all its probes.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ProberSettings {
+    /// Which addresses may be probed.
+    pub policy: TargetPolicy,
+    /// How redirects are followed, by the checks that follow them.
+    pub redirects: RedirectPolicy,
+    /// What checks that do not say otherwise trust and present.
+    pub tls: TlsDefaults,
+    /// The `User-Agent` header of checks without one. By default consul-esm's,
+    /// `Consul Health Check`: firewalls and log filters know it.
+    pub user_agent: String,
+    /// The `Accept` header of checks without one. By default consul-esm's,
+    /// `text/plain, text/*, */*`.
+    pub accept: String,
+    /// Turns names into addresses.
+    pub resolver: Arc<dyn Resolve>,
+}
+
+impl Default for ProberSettings {
+    fn default() -> Self {
+        Self {
+            policy: TargetPolicy::default(),
+            redirects: RedirectPolicy::default(),
+            tls: TlsDefaults::default(),
+            user_agent: "Consul Health Check".to_owned(),
+            accept: "text/plain, text/*, */*".to_owned(),
+            resolver: Arc::new(SystemResolver::new()),
+        }
+    }
+}
+
+/// How redirects are followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+pub struct RedirectPolicy {
+    /// The most redirects of one probe; one more is critical (Go's client, and
+    /// so consul-esm: 10).
+    pub max: u32,
+    /// A redirect from `https` to `http` is followed. Off by default: the
+    /// answer would be unauthenticated (P087). (consul-esm follows it.)
+    pub allow_downgrade: bool,
+    /// Only redirects to the same host are followed.
+    pub same_host_only: bool,
+}
+
+impl Default for RedirectPolicy {
+    fn default() -> Self {
+        Self {
+            max: 10,
+            allow_downgrade: false,
+            same_host_only: false,
+        }
+    }
+}
+
+/// Runs probes. It holds what they share: resolver, TLS configurations, target
+/// policy. Cheap to clone; any number of probes may run at once.
+#[derive(Clone)]
+pub struct Prober {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) policy: TargetPolicy,
+    pub(crate) redirects: RedirectPolicy,
+    pub(crate) tls: TlsConfigs,
+    pub(crate) user_agent: Box<str>,
+    pub(crate) accept: Box<str>,
+    pub(crate) resolver: Arc<dyn Resolve>,
+}
+
+impl Prober {
+    /// A prober with these settings.
+    ///
+    /// # Errors
+    /// [`SettingsError`] if a header cannot carry what it is given.
+    pub fn new(settings: ProberSettings) -> Result<Self, SettingsError> {
+        for (name, value) in [
+            ("user_agent", &settings.user_agent),
+            ("accept", &settings.accept),
+        ] {
+            if ::http::HeaderValue::from_str(value).is_err() {
+                return Err(SettingsError { name });
+            }
+        }
+        Ok(Self {
+            shared: Arc::new(Shared {
+                policy: settings.policy,
+                redirects: settings.redirects,
+                tls: TlsConfigs::new(settings.tls),
+                user_agent: settings.user_agent.into(),
+                accept: settings.accept.into(),
+                resolver: settings.resolver,
+            }),
+        })
+    }
+
+    /// Runs one probe of `definition`, never for longer than its timeout. Must
+    /// be called within a tokio runtime with I/O and time enabled.
+    ///
+    /// Dropping the future ends the probe and its connection.
+    pub async fn run(&self, definition: &Definition) -> Report {
+        let now = Instant::now();
+        let timeout = definition.timeout().min(MAX_TIMEOUT);
+        self.run_until(definition, now, now + timeout).await
+    }
+
+    /// `definition` as a [`Probe`] of this prober.
+    pub fn bind(&self, definition: Arc<Definition>) -> impl Probe + use<> {
+        Bound {
+            prober: self.clone(),
+            definition,
+        }
+    }
+
+    async fn run_until(&self, definition: &Definition, now: Instant, deadline: Instant) -> Report {
+        let mut progress = Progress::new(now);
+        let mut report = match definition {
+            Definition::Http(check) => {
+                let running = http::run(&self.shared, check, &mut progress);
+                let result = tokio::time::timeout_at(deadline, running).await;
+                progress.end(Instant::now());
+                http_report(
+                    check,
+                    result.unwrap_or_else(|_| Err(late(&progress))),
+                    &progress,
+                )
+            }
+            Definition::Tcp(check) => {
+                let running = tcp::run(&self.shared, check, &mut progress);
+                let result = tokio::time::timeout_at(deadline, running).await;
+                progress.end(Instant::now());
+                tcp_report(
+                    check,
+                    result.unwrap_or_else(|_| Err(late(&progress))),
+                    &progress,
+                )
+            }
+            Definition::Faulty(fault) => Report::observed(Status::Critical, fault.to_string()),
+        };
+        report.took = progress.since().duration_since(now);
+        report.phases = progress.phases;
+        report
+    }
+}
+
+/// The time is up.
+fn late(progress: &Progress) -> Failure {
+    let phase = progress.phase();
+    match &progress.own_fault {
+        Some((cause, text)) => Failure::unprobed(*cause, text.clone()),
+        None if phase == Phase::Resolve => {
+            Failure::unprobed(Cause::Resolver, timed_out(phase, None))
+        }
+        None => Failure::critical(timed_out(phase, progress.address)),
+    }
+}
+
+fn http_report(check: &HttpCheck, result: Result<(), Failure>, progress: &Progress) -> Report {
+    match (&progress.answer, result) {
+        (Some(answer), _) => {
+            let (outcome, output, failed_phase) = http::answered(check, answer);
+            Report {
+                failed_phase,
+                ..Report::of(outcome, output)
+            }
+        }
+        (None, Ok(())) => Report::unprobed(Cause::System, "the probe ended without an answer"),
+        (None, Err(failure)) => Report {
+            failed_phase: Some(progress.phase()),
+            ..Report::of(outcome_of(&failure), http::failed(check, &failure))
+        },
+    }
+}
+
+fn tcp_report(check: &TcpCheck, result: Result<(), Failure>, progress: &Progress) -> Report {
+    match result {
+        Ok(()) => {
+            let with = if check.tls().is_some() {
+                " (with TLS)"
+            } else {
+                ""
+            };
+            let text = format!("TCP connect {}: Success{with}", check.address());
+            Report::observed(Status::Passing, text)
+        }
+        Err(failure) => Report {
+            failed_phase: Some(progress.phase()),
+            ..Report::of(outcome_of(&failure), failure.text)
+        },
+    }
+}
+
+fn outcome_of(failure: &Failure) -> Outcome {
+    match failure.cause {
+        Some(cause) => Outcome::Unprobed(cause),
+        None => Outcome::Observed(Status::Critical.into()),
+    }
+}
+
+/// A setting that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name} is no valid value of an HTTP header")]
+pub struct SettingsError {
+    name: &'static str,
+}
+
+struct Bound {
+    prober: Prober,
+    definition: Arc<Definition>,
+}
+
+#[async_trait]
+impl Probe for Bound {
+    async fn probe(&self, deadline: Instant) -> Report {
+        let now = Instant::now();
+        let timeout = self.definition.timeout().min(MAX_TIMEOUT);
+        let deadline = deadline.min(now + timeout);
+        self.prober.run_until(&self.definition, now, deadline).await
+    }
+}

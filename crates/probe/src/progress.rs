@@ -1,0 +1,84 @@
+use std::net::SocketAddr;
+
+use tokio::time::Instant;
+
+use crate::report::{Cause, Phase, Phases};
+
+/// What is known of a probe while it runs. It outlives the exchange, so that a
+/// probe that is cut off at its deadline can still tell how far it came.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    pub(crate) phases: Phases,
+    phase: Option<Phase>,
+    since: Instant,
+    /// The latest address that a connection was tried to.
+    pub(crate) address: Option<SocketAddr>,
+    /// A fault of our own with one of several addresses: no failure of the
+    /// others can be blamed on the target.
+    pub(crate) own_fault: Option<(Cause, String)>,
+    /// The answer, once its head is complete and it is the last one.
+    pub(crate) answer: Option<Answer>,
+}
+
+/// The answer that decides.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) reason: String,
+    /// What has been captured of the body.
+    pub(crate) body: Vec<u8>,
+    /// The body's length, if the head tells it.
+    pub(crate) length: Option<u64>,
+    pub(crate) end: BodyEnd,
+}
+
+/// How the capture of a body ended.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum BodyEnd {
+    /// Not yet; at the deadline this means that the body stalled.
+    #[default]
+    Open,
+    /// All of it was captured.
+    Complete,
+    /// As much was captured as was wanted.
+    Full,
+    /// The connection broke, or the framing.
+    Broken(String),
+}
+
+impl Progress {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            phases: Phases::default(),
+            phase: None,
+            since: now,
+            address: None,
+            own_fault: None,
+            answer: None,
+        }
+    }
+
+    /// The phase that runs; before the first, `Resolve`.
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase.unwrap_or(Phase::Resolve)
+    }
+
+    /// When the latest phase began or ended.
+    pub(crate) fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// Ends the phase that runs and begins `phase`.
+    pub(crate) fn enter(&mut self, phase: Phase) {
+        self.end(Instant::now());
+        self.phase = Some(phase);
+    }
+
+    /// Ends the phase that runs. It stays the one to blame.
+    pub(crate) fn end(&mut self, now: Instant) {
+        if let Some(phase) = self.phase {
+            self.phases.add(phase, now.duration_since(self.since));
+        }
+        self.since = now;
+    }
+}

@@ -1,0 +1,33 @@
+mod system;
+
+use std::net::IpAddr;
+
+use async_trait::async_trait;
+use thiserror::Error;
+
+pub use self::system::SystemResolver;
+
+/// Turns names into addresses. Asked at each probe (P119), never for
+/// `localhost` or a literal address.
+///
+/// The future may be dropped at any await, when the probe's time is up.
+#[async_trait]
+pub trait Resolve: Send + Sync {
+    /// All addresses of `name`, which is ASCII and lower case. They are tried
+    /// in this order, except that the families take turns.
+    async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError>;
+}
+
+/// Why there are no addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ResolveError {
+    /// The name does not exist, or has no address: that is a fact about the
+    /// target, and critical.
+    #[error("no such host")]
+    NotFound,
+    /// It could not be found out: `SERVFAIL`, `REFUSED`, no answer, no name
+    /// server. That is no fact about the target: the probe is unprobed (P118).
+    #[error("{0}")]
+    Failed(String),
+}

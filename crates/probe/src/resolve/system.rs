@@ -1,0 +1,229 @@
+use std::fs;
+use std::net::IpAddr;
+use std::str::FromStr as _;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use hickory_resolver::config::ResolverConfig;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::{DnsError, NetError};
+use hickory_resolver::proto::op::{Query, ResponseCode};
+use hickory_resolver::proto::rr::{Name, RecordType};
+use hickory_resolver::system_conf::read_system_conf;
+use hickory_resolver::{Hosts, TokioResolver};
+use tokio::time::Instant;
+
+use super::{Resolve, ResolveError};
+
+/// The files are looked at for changes at most this often (Go's resolver: 5 s).
+const RELOAD_AFTER: Duration = Duration::from_secs(5);
+
+#[cfg(unix)]
+const FILES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
+#[cfg(not(unix))]
+const FILES: [&str; 0] = [];
+
+/// The system's resolver configuration: its hosts file, name servers and
+/// search list, read again when the files change.
+///
+/// Nothing is cached, neither answers nor failures: a probe must see what the
+/// name servers say now. A busy installation has a caching name server beside
+/// it.
+#[derive(Default)]
+pub struct SystemResolver {
+    loaded: Mutex<Option<Loaded>>,
+}
+
+struct Loaded {
+    snapshot: Arc<Snapshot>,
+    files: [Option<SystemTime>; FILES.len()],
+    looked: Instant,
+}
+
+struct Snapshot {
+    hosts: Hosts,
+    /// With the candidates' suffixes; the fault if there are no name servers.
+    dns: Result<Dns, String>,
+}
+
+struct Dns {
+    resolver: TokioResolver,
+    search: Vec<Name>,
+    ndots: usize,
+}
+
+impl SystemResolver {
+    /// A resolver that reads its configuration when it is first asked.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn snapshot(&self) -> Arc<Snapshot> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if let Some(loaded) = loaded.as_mut() {
+            if now.duration_since(loaded.looked) < RELOAD_AFTER {
+                return loaded.snapshot.clone();
+            }
+            loaded.looked = now;
+            if loaded.files == modified() {
+                return loaded.snapshot.clone();
+            }
+        }
+        // Before the files are read, so that a change meanwhile is noticed later.
+        let files = modified();
+        let snapshot = Arc::new(Snapshot {
+            hosts: Hosts::from_system().unwrap_or_default(),
+            dns: system_dns(),
+        });
+        *loaded = Some(Loaded {
+            snapshot: snapshot.clone(),
+            files,
+            looked: now,
+        });
+        snapshot
+    }
+}
+
+fn modified() -> [Option<SystemTime>; FILES.len()] {
+    FILES.map(|path| fs::metadata(path).ok()?.modified().ok())
+}
+
+fn system_dns() -> Result<Dns, String> {
+    let (config, mut options) = read_system_conf().map_err(|error| error.to_string())?;
+    options.cache_size = 0;
+    let mut search: Vec<Name> = config.search().to_vec();
+    if search.is_empty() {
+        search.extend(config.domain().cloned());
+    }
+    let ndots = options.ndots;
+    // The search list is walked here, where it is seen which name failed how.
+    let config = ResolverConfig::from_parts(None, Vec::new(), config.name_servers().to_vec());
+    let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+    *builder.options_mut() = options;
+    let resolver = builder.build().map_err(|error| error.to_string())?;
+    Ok(Dns {
+        resolver,
+        search,
+        ndots,
+    })
+}
+
+#[async_trait]
+impl Resolve for SystemResolver {
+    async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
+        let snapshot = self.snapshot();
+        // A name that DNS cannot have cannot be in it.
+        let name = Name::from_str(name).map_err(|_| ResolveError::NotFound)?;
+        let listed = snapshot.listed(&name);
+        if !listed.is_empty() {
+            return Ok(listed);
+        }
+        match &snapshot.dns {
+            Ok(dns) => dns.resolve(&name).await,
+            Err(fault) => Err(ResolveError::Failed(fault.clone())),
+        }
+    }
+}
+
+impl Snapshot {
+    /// The addresses in the hosts file. As in glibc (`hosts: files dns`), a
+    /// name that is there is not asked for elsewhere.
+    fn listed(&self, name: &Name) -> Vec<IpAddr> {
+        [RecordType::A, RecordType::AAAA]
+            .into_iter()
+            .filter_map(|family| {
+                self.hosts
+                    .lookup_static_host(&Query::query(name.clone(), family))
+            })
+            .flat_map(|lookup| {
+                let records = lookup.answers().iter();
+                records
+                    .filter_map(|record| record.data.ip_addr())
+                    .collect::<Vec<_>>()
+            })
+            .collect()
+    }
+}
+
+impl Dns {
+    /// Asks for each candidate in turn. The first with an address wins; "not
+    /// found" only if that is the answer for every one of them.
+    async fn resolve(&self, name: &Name) -> Result<Vec<IpAddr>, ResolveError> {
+        let mut failure = None;
+        for candidate in self.candidates(name) {
+            let (v6, v4) = tokio::join!(
+                self.resolver.lookup(candidate.clone(), RecordType::AAAA),
+                self.resolver.lookup(candidate, RecordType::A),
+            );
+            let mut addresses = Vec::new();
+            for family in [v6, v4] {
+                match family {
+                    Ok(lookup) => {
+                        addresses.extend(lookup.answers().iter().filter_map(|r| r.data.ip_addr()));
+                    }
+                    Err(error) if is_negative(&error) => {}
+                    Err(error) => failure = Some(describe(&error)),
+                }
+            }
+            if !addresses.is_empty() {
+                return Ok(addresses);
+            }
+        }
+        match failure {
+            None => Err(ResolveError::NotFound),
+            Some(failure) => Err(ResolveError::Failed(failure)),
+        }
+    }
+
+    /// The names to ask for, in the order of resolv.conf(5).
+    fn candidates(&self, name: &Name) -> Vec<Name> {
+        let mut absolute = name.clone();
+        absolute.set_fqdn(true);
+        if name.is_fqdn() {
+            return vec![absolute];
+        }
+        let searched = self
+            .search
+            .iter()
+            .filter_map(|suffix| name.clone().append_domain(suffix).ok());
+        let dots = usize::from(name.num_labels()).saturating_sub(1);
+        if dots >= self.ndots {
+            std::iter::once(absolute).chain(searched).collect()
+        } else {
+            searched.chain(std::iter::once(absolute.clone())).collect()
+        }
+    }
+}
+
+/// The name server said that there is no such name or no such record.
+fn is_negative(error: &NetError) -> bool {
+    match error {
+        NetError::Dns(DnsError::NoRecordsFound(none)) => matches!(
+            none.response_code,
+            ResponseCode::NXDomain | ResponseCode::NoError
+        ),
+        NetError::Dns(DnsError::ResponseCode(code)) => *code == ResponseCode::NXDomain,
+        _ => false,
+    }
+}
+
+/// Without the query's id and the like, so that the same failure reads the
+/// same.
+fn describe(error: &NetError) -> String {
+    match error {
+        NetError::Dns(DnsError::NoRecordsFound(none)) => answered(none.response_code),
+        NetError::Dns(DnsError::ResponseCode(code)) => answered(*code),
+        NetError::Timeout => "no answer from the name server: i/o timeout".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn answered(code: ResponseCode) -> String {
+    match code {
+        ResponseCode::ServFail => "server misbehaving: SERVFAIL".to_owned(),
+        ResponseCode::Refused => "server misbehaving: REFUSED".to_owned(),
+        other => format!("server misbehaving: {other}"),
+    }
+}

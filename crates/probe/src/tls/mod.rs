@@ -1,0 +1,187 @@
+mod files;
+mod text;
+mod verify;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use self::files::{Loaded, Stamp};
+pub(crate) use self::text::describe;
+use crate::definition::{Host, TlsOptions, is_set};
+use crate::fault::Failure;
+use crate::report::Cause;
+
+/// What checks that do not say otherwise trust and present (consul-esm:
+/// `https_ca_file`, `https_ca_path`, `https_cert_file`, `https_key_file`).
+/// Empty paths are not set; without any CA the system's are trusted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+pub struct TlsDefaults {
+    /// A PEM file of CA certificates.
+    pub ca_file: PathBuf,
+    /// A directory of PEM files of CA certificates.
+    pub ca_path: PathBuf,
+    /// A PEM file of the client's certificate chain.
+    pub cert_file: PathBuf,
+    /// A PEM file of the client's private key.
+    pub key_file: PathBuf,
+}
+
+/// The most TLS configurations that are kept. More can only come up over time,
+/// as definitions change; then all are dropped and made again when needed.
+const MAX_CONFIGS: usize = 1024;
+
+/// What a configuration is made of. The server name is not part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    skip_verify: bool,
+    ca_file: PathBuf,
+    ca_path: PathBuf,
+    cert_file: PathBuf,
+    key_file: PathBuf,
+    http: bool,
+}
+
+impl Key {
+    fn new(options: &TlsOptions, defaults: &TlsDefaults, http: bool) -> Self {
+        // A check that names its own trust does not add the default's to it.
+        let own_ca = is_set(&options.ca_file) || is_set(&options.ca_path);
+        let (ca_file, ca_path) = if own_ca {
+            (&options.ca_file, &options.ca_path)
+        } else {
+            (&defaults.ca_file, &defaults.ca_path)
+        };
+        let (cert_file, key_file) = if is_set(&options.cert_file) {
+            (&options.cert_file, &options.key_file)
+        } else {
+            (&defaults.cert_file, &defaults.key_file)
+        };
+        Self {
+            skip_verify: options.skip_verify,
+            ca_file: ca_file.clone(),
+            ca_path: ca_path.clone(),
+            cert_file: cert_file.clone(),
+            key_file: key_file.clone(),
+            http,
+        }
+    }
+
+    fn has_files(&self) -> bool {
+        [
+            &self.ca_file,
+            &self.ca_path,
+            &self.cert_file,
+            &self.key_file,
+        ]
+        .into_iter()
+        .any(|path| is_set(path))
+    }
+}
+
+/// The TLS configurations in use, each made once and again when a file that it
+/// was made from changes (P048).
+#[derive(Default)]
+pub(crate) struct TlsConfigs {
+    defaults: TlsDefaults,
+    made: Mutex<HashMap<Key, Made>>,
+}
+
+#[derive(Clone)]
+struct Made {
+    config: Arc<ClientConfig>,
+    stamp: Stamp,
+}
+
+impl TlsConfigs {
+    pub(crate) fn new(defaults: TlsDefaults) -> Self {
+        Self {
+            defaults,
+            made: Mutex::default(),
+        }
+    }
+
+    /// The configuration for `options`. Files are looked at each time, off the
+    /// runtime's thread: a disk or a network file system may hang.
+    async fn get(&self, options: &TlsOptions, http: bool) -> Result<Arc<ClientConfig>, Failure> {
+        let key = Key::new(options, &self.defaults, http);
+        let made = self.lock().get(&key).cloned();
+        if let Some(made) = &made
+            && !key.has_files()
+        {
+            return Ok(made.config.clone());
+        }
+        let stamp = made.as_ref().map(|made| made.stamp.clone());
+        let loading = tokio::task::spawn_blocking(move || {
+            let loaded = files::load(&key, stamp.as_ref());
+            (key, loaded)
+        });
+        let (key, loaded) = loading
+            .await
+            .map_err(|_| Failure::unprobed(Cause::System, "tls: the loader ended early"))?;
+        let made = match (loaded, made) {
+            (Ok(Loaded::Unchanged), Some(made)) => return Ok(made.config),
+            (Ok(Loaded::New { config, stamp }), _) => Made { config, stamp },
+            (Ok(Loaded::Unchanged), None) => {
+                return Err(Failure::unprobed(Cause::System, "tls: nothing loaded"));
+            }
+            (Err(fault), _) => {
+                let text = format!("tls: {fault}");
+                return Err(Failure::unprobed(Cause::TlsFiles, text));
+            }
+        };
+        let config = made.config.clone();
+        let mut configs = self.lock();
+        if configs.len() >= MAX_CONFIGS {
+            configs.clear();
+        }
+        configs.insert(key, made);
+        Ok(config)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Made>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A handshake with `host` on `stream`. The name that is sent and verified
+    /// is the options' or the host itself, never another (P047, P091).
+    pub(crate) async fn handshake(
+        &self,
+        stream: TcpStream,
+        host: &Host,
+        options: &TlsOptions,
+        http: bool,
+    ) -> Result<TlsStream<TcpStream>, Failure> {
+        let config = self.get(options, http).await?;
+        let name = server_name(host, options)?;
+        TlsConnector::from(config)
+            .connect(name, stream)
+            .await
+            .map_err(|error| Failure {
+                cause: crate::fault::resource_cause(&error),
+                text: describe(&error, "tls: handshake"),
+            })
+    }
+}
+
+fn server_name(host: &Host, options: &TlsOptions) -> Result<ServerName<'static>, Failure> {
+    if !options.server_name.is_empty() {
+        return ServerName::try_from(options.server_name.clone())
+            .map_err(|_| invalid_name(&options.server_name));
+    }
+    match host {
+        Host::Ip(ip) => Ok(ServerName::from(*ip)),
+        Host::Name(name) => ServerName::try_from(name.to_string()).map_err(|_| invalid_name(name)),
+    }
+}
+
+fn invalid_name(name: &str) -> Failure {
+    Failure::critical(format!("tls: invalid server name \"{name}\""))
+}
