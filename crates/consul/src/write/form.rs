@@ -1,0 +1,255 @@
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::types::{CheckDefinition, HealthCheck};
+
+/// The fields of a definition that `/v1/txn` stores on Consul 1.8.7; any other
+/// field it drops without a word.
+pub const TRANSACTION_FIELDS: [&str; 9] = [
+    "HTTP",
+    "TLSSkipVerify",
+    "Header",
+    "Method",
+    "Body",
+    "TCP",
+    "Interval",
+    "Timeout",
+    "DeregisterCriticalServiceAfter",
+];
+
+/// How the status of a check can be written without changing the rest of it.
+///
+/// Small, since one is kept for every check: 16 bytes, and for the transaction
+/// the record's own fields as JSON text (150 bytes for a plain HTTP check),
+/// shared between clones.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum WriteForm {
+    /// By a transaction that sends these fields of the record.
+    Transaction(Extras),
+    /// By read, register and read-back.
+    Register,
+}
+
+/// The fields of a record that a transaction sends besides its names, Status,
+/// Output and index: JSON members without the braces.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Extras(Arc<str>);
+
+impl WriteForm {
+    /// The form for a check, as a list has delivered it.
+    ///
+    /// ```
+    /// use evenkeel_consul::types::HealthCheck;
+    /// use evenkeel_consul::write::WriteForm;
+    ///
+    /// let mut check = HealthCheck::default();
+    /// check.definition.http = "http://127.0.0.1:8080/health".into();
+    /// assert!(matches!(WriteForm::of(&check), WriteForm::Transaction(_)));
+    /// // A transaction would lose the limit of the output.
+    /// check.definition.output_max_size = 100;
+    /// assert_eq!(WriteForm::of(&check), WriteForm::Register);
+    /// ```
+    pub fn of(check: &HealthCheck) -> Self {
+        // The record of another cluster cannot be written at all; the
+        // register path finds that out and says so.
+        if !survives_transaction(&check.definition) || !check.peer_name.is_empty() {
+            return Self::Register;
+        }
+        let mut text = String::new();
+        member(&mut text, "Name", &check.name.as_str().into());
+        if !check.notes.is_empty() {
+            member(&mut text, "Notes", &check.notes.as_str().into());
+        }
+        // Lost on 1.8.7 whatever is sent; a server that would keep it gets it.
+        if !check.kind.is_empty() {
+            member(&mut text, "Type", &check.kind.as_str().into());
+        }
+        for (key, value) in &check.extra {
+            if !is_unset(value) {
+                member(&mut text, key, value);
+            }
+        }
+        match serde_json::to_value(&check.definition) {
+            Ok(definition) => member(&mut text, "Definition", &without_unset(definition)),
+            // Strings and numbers can always be written; the other way is safe.
+            Err(_) => return Self::Register,
+        }
+        Self::Transaction(Extras(text.into()))
+    }
+
+    /// Bytes on the heap, for accounts of memory.
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            // Two counters in front of a shared text.
+            Self::Transaction(extras) => extras.0.len() + 16,
+            Self::Register => 0,
+        }
+    }
+}
+
+impl Extras {
+    /// The members as JSON text, without those in `refused` (names that the
+    /// server has called unknown).
+    pub(super) fn members(&self, refused: &BTreeSet<String>) -> String {
+        if !refused.iter().any(|name| self.0.contains(name.as_str())) {
+            return self.0.to_string();
+        }
+        let mut text = String::with_capacity(self.0.len());
+        for (key, value) in &self.fields() {
+            if !refused.contains(key) {
+                member(&mut text, key, value);
+            }
+        }
+        text
+    }
+
+    /// The members as a map.
+    pub(super) fn fields(&self) -> Map<String, Value> {
+        // Written by `of` above, so it is an object.
+        serde_json::from_str(&format!("{{{}}}", self.0)).unwrap_or_default()
+    }
+
+    /// Whether the definition sets one of `fields`.
+    pub(crate) fn defines_any(&self, fields: &BTreeSet<String>) -> bool {
+        // The cheap look first: the set is empty on every server known today.
+        !fields.is_empty()
+            && self
+                .fields()
+                .get("Definition")
+                .and_then(Value::as_object)
+                .is_some_and(|definition| definition.keys().any(|key| fields.contains(key)))
+    }
+}
+
+fn member(text: &mut String, key: &str, value: &Value) {
+    if !text.is_empty() {
+        text.push(',');
+    }
+    // Writing to a string cannot fail.
+    let _ = write!(text, "{}:{value}", Value::from(key));
+}
+
+fn survives_transaction(definition: &CheckDefinition) -> bool {
+    let lost = CheckDefinition {
+        http: String::new(),
+        tls_skip_verify: false,
+        header: Default::default(),
+        method: String::new(),
+        body: String::new(),
+        tcp: String::new(),
+        interval: Default::default(),
+        timeout: Default::default(),
+        deregister_critical_service_after: Default::default(),
+        extra: definition
+            .extra
+            .iter()
+            .filter(|(_, value)| !is_unset(value))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect(),
+        ..definition.clone()
+    };
+    lost == CheckDefinition::default()
+}
+
+/// Whether a value means the same as a missing field to Go's decoder.
+pub(super) fn is_unset(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(set) => !set,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.values().all(is_unset),
+    }
+}
+
+fn without_unset(mut definition: Value) -> Value {
+    if let Value::Object(map) = &mut definition {
+        map.retain(|_, value| !is_unset(value));
+    }
+    definition
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn form(definition: &Value) -> WriteForm {
+        let check = json!({"Node": "n", "CheckID": "c", "Name": "x", "Definition": definition});
+        WriteForm::of(&serde_json::from_value(check).unwrap())
+    }
+
+    #[test]
+    fn only_what_survives_goes_by_transaction() {
+        let all = json!({
+            "HTTP": "http://h/", "TLSSkipVerify": true, "Header": {"A": ["b"]}, "Method": "PUT",
+            "Body": "b", "TCP": "h:1", "Interval": "10s", "Timeout": 1_000_000_000_u64,
+            "DeregisterCriticalServiceAfter": "90m"
+        });
+        assert!(matches!(form(&all), WriteForm::Transaction(_)));
+        assert!(matches!(form(&Value::Null), WriteForm::Transaction(_)));
+        // What a server says of every check, without meaning.
+        let unset = json!({"HTTP": "h", "New": "", "Newer": 0, "Newest": null, "List": [],
+                           "TLSServerName": "", "OutputMaxSize": 0});
+        assert!(matches!(form(&unset), WriteForm::Transaction(_)));
+        // DESIGN section 5: each of these is dropped by /v1/txn on 1.8.7.
+        for lost in [
+            json!({"OutputMaxSize": 1}),
+            json!({"ScriptArgs": ["a"]}),
+            json!({"DockerContainerID": "d"}),
+            json!({"Shell": "s"}),
+            json!({"GRPC": "h:1"}),
+            json!({"GRPCUseTLS": true}),
+            json!({"AliasNode": "n"}),
+            json!({"AliasService": "s"}),
+            json!({"TTL": 5_000_000_000_u64}),
+            json!({"TLSServerName": "n"}),
+            json!({"H2PingUseTLS": false}),
+            json!({"FailuresBeforeCritical": 3}),
+            json!({"FromTheFuture": 1}),
+        ] {
+            assert_eq!(form(&lost), WriteForm::Register, "{lost}");
+        }
+    }
+
+    #[test]
+    fn a_form_is_small() {
+        // One is kept per check. Limit: 400 bytes for a plain HTTP check.
+        let check = json!({
+            "Node": "node-0123", "CheckID": "service:web-0123", "Name": "Service 'web' check",
+            "Status": "critical", "Output": "x".repeat(4096), "ServiceID": "web-0123",
+            "ServiceName": "web", "ServiceTags": ["a", "b"], "Type": "http",
+            "Definition": {"HTTP": "http://10.20.30.40:8080/health/ready", "Interval": "10s",
+                           "Timeout": "1m0s", "DeregisterCriticalServiceAfter": "1h30m0s"},
+        });
+        let form = WriteForm::of(&serde_json::from_value(check).unwrap());
+        let size = std::mem::size_of_val(&form) + form.heap_bytes();
+        assert!(size <= 256, "{size}");
+        assert_eq!(std::mem::size_of::<WriteForm>(), 16);
+    }
+
+    #[test]
+    fn refused_fields_are_left_out() {
+        let check = json!({"Name": "x", "ExposedPort": 8080, "Definition": {"TCP": "h:1"}});
+        let form = WriteForm::of(&serde_json::from_value(check).unwrap());
+        let WriteForm::Transaction(extras) = form else {
+            panic!("{form:?}")
+        };
+        let none = BTreeSet::new();
+        assert_eq!(
+            extras.members(&none),
+            r#""Name":"x","ExposedPort":8080,"Definition":{"TCP":"h:1"}"#
+        );
+        let refused = BTreeSet::from(["ExposedPort".to_owned()]);
+        assert_eq!(
+            extras.members(&refused),
+            r#""Definition":{"TCP":"h:1"},"Name":"x""#
+        );
+        assert!(extras.defines_any(&BTreeSet::from(["TCP".to_owned()])));
+        assert!(!extras.defines_any(&refused));
+    }
+}
