@@ -33,13 +33,13 @@ pub struct Settings {
     /// Where checks come from: "consul" or "file". When it is left out, it is
     /// the one of the two that is configured (a key of [consul], or file.path);
     /// when both are, the one in the later layer.
-    #[schemars(extend("example" = "consul"))]
+    #[schemars(example = &"consul")]
     pub catalog: Option<CatalogKind>,
 
     /// Directory for what must survive a restart: pending counts, and since
     /// when a check is critical. When it is left out, $STATE_DIRECTORY, which
     /// systemd sets; without either, nothing survives.
-    #[schemars(extend("example" = "/var/lib/evenkeel"))]
+    #[schemars(example = &"/var/lib/evenkeel")]
     pub state_dir: Option<PathBuf>,
 
     /// The Consul whose external nodes are watched.

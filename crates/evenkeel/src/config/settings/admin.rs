@@ -17,7 +17,7 @@ pub struct AdminSettings {
     /// /run/evenkeel/admin.sock, else $XDG_RUNTIME_DIR/evenkeel/admin.sock, the
     /// first that can be made. An address that is not loopback needs `token` or
     /// `token_file`.
-    #[schemars(extend("example" = ["unix:/run/evenkeel/admin.sock", "127.0.0.1:8600"]))]
+    #[schemars(example = ["unix:/run/evenkeel/admin.sock", "127.0.0.1:8600"])]
     pub listen: Vec<Listen>,
 
     /// Access bits of the unix socket, in octal.
@@ -25,16 +25,16 @@ pub struct AdminSettings {
 
     /// Group that owns the unix socket, by name or number. Without it, the
     /// group of the process.
-    #[schemars(extend("example" = "adm"))]
+    #[schemars(example = &"adm")]
     pub group: Option<String>,
 
     /// Token that a request must carry (Authorization: Bearer …) where an
     /// address that is not loopback is listened on.
-    #[schemars(extend("example" = "a long random text"))]
+    #[schemars(example = &"a long random text")]
     pub token: Option<Secret>,
 
     /// File that holds that token, instead of `token`.
-    #[schemars(extend("example" = "/etc/evenkeel/admin-token"))]
+    #[schemars(example = &"/etc/evenkeel/admin-token")]
     pub token_file: Option<PathBuf>,
 }
 

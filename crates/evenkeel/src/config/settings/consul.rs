@@ -18,17 +18,17 @@ pub struct ConsulSettings {
     pub address: String,
 
     /// ACL token. CONSUL_HTTP_TOKEN sets it too.
-    #[schemars(extend("example" = "00000000-0000-0000-0000-000000000000"))]
+    #[schemars(example = &"00000000-0000-0000-0000-000000000000")]
     pub token: Option<Secret>,
 
     /// File that holds the ACL token, instead of `token`. CONSUL_HTTP_TOKEN_FILE
     /// sets it too.
-    #[schemars(extend("example" = "/etc/evenkeel/consul-token"))]
+    #[schemars(example = &"/etc/evenkeel/consul-token")]
     pub token_file: Option<PathBuf>,
 
     /// User and password of HTTP basic authentication, as "user:password".
     /// CONSUL_HTTP_AUTH sets it too.
-    #[schemars(extend("example" = "user:password"))]
+    #[schemars(example = &"user:password")]
     pub http_auth: Option<Secret>,
 
     /// Speak TLS although `address` names no scheme. CONSUL_HTTP_SSL sets it
@@ -42,39 +42,39 @@ pub struct ConsulSettings {
     /// File of the certificate authority that signed Consul's certificate, in
     /// PEM form. Without it and `ca_path`, the system's authorities.
     /// CONSUL_CACERT sets it too.
-    #[schemars(extend("example" = "/etc/evenkeel/consul-ca.pem"))]
+    #[schemars(example = &"/etc/evenkeel/consul-ca.pem")]
     pub ca_file: Option<PathBuf>,
 
     /// Directory of certificate authorities, instead of `ca_file`.
     /// CONSUL_CAPATH sets it too.
-    #[schemars(extend("example" = "/etc/evenkeel/consul-ca.d"))]
+    #[schemars(example = &"/etc/evenkeel/consul-ca.d")]
     pub ca_path: Option<PathBuf>,
 
     /// Client certificate in PEM form; needs `key_file`. CONSUL_CLIENT_CERT sets
     /// it too.
-    #[schemars(extend("example" = "/etc/evenkeel/consul-client.pem"))]
+    #[schemars(example = &"/etc/evenkeel/consul-client.pem")]
     pub cert_file: Option<PathBuf>,
 
     /// Key of the client certificate in PEM form; needs `cert_file`.
     /// CONSUL_CLIENT_KEY sets it too.
-    #[schemars(extend("example" = "/etc/evenkeel/consul-client-key.pem"))]
+    #[schemars(example = &"/etc/evenkeel/consul-client-key.pem")]
     pub key_file: Option<PathBuf>,
 
     /// Name that Consul's certificate must have, when it is not the host of
     /// `address`. CONSUL_TLS_SERVER_NAME sets it too.
-    #[schemars(extend("example" = "server.dc1.consul"))]
+    #[schemars(example = &"server.dc1.consul")]
     pub tls_server_name: Option<String>,
 
     /// Datacenter; without it, the one of the server or agent.
-    #[schemars(extend("example" = "dc1"))]
+    #[schemars(example = &"dc1")]
     pub datacenter: Option<String>,
 
     /// Namespace (Consul Enterprise); "*" for all. CONSUL_NAMESPACE sets it too.
-    #[schemars(extend("example" = "default"))]
+    #[schemars(example = &"default")]
     pub namespace: Option<String>,
 
     /// Admin partition (Consul Enterprise). CONSUL_PARTITION sets it too.
-    #[schemars(extend("example" = "default"))]
+    #[schemars(example = &"default")]
     pub partition: Option<String>,
 
     /// Node metadata that mark an external node; a node must have all of them.

@@ -13,7 +13,7 @@ use crate::config::text::{ByteSize, DurationText};
 #[schemars(inline)]
 pub struct FileSettings {
     /// The file: TOML, or JSON when its name ends in ".json".
-    #[schemars(extend("example" = "/etc/evenkeel/checks.toml"))]
+    #[schemars(example = &"/etc/evenkeel/checks.toml")]
     pub path: Option<PathBuf>,
 
     /// How often the file is looked at for changes.

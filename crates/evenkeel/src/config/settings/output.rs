@@ -47,7 +47,7 @@ pub enum LogFormat {
 pub struct EventSettings {
     /// The file. When it is left out, "events.jsonl" in the state directory;
     /// without one of either, no event log is kept.
-    #[schemars(extend("example" = "/var/log/evenkeel/events.jsonl"))]
+    #[schemars(example = &"/var/log/evenkeel/events.jsonl")]
     pub path: Option<PathBuf>,
 
     /// A file that would become larger is set aside as PATH.1, PATH.2, …

@@ -14,11 +14,11 @@ use crate::config::text::{DurationText, Network};
 pub struct ProbeSettings {
     /// Address ranges that may be probed, checked on the resolved address and
     /// after redirects. Empty: all that `deny` does not name.
-    #[schemars(extend("example" = ["10.0.0.0/8", "fd00::/8"]))]
+    #[schemars(example = ["10.0.0.0/8", "fd00::/8"])]
     pub allow: Vec<Network>,
 
     /// Address ranges that must not be probed, whatever `allow` says.
-    #[schemars(extend("example" = ["10.99.0.0/16"]))]
+    #[schemars(example = ["10.99.0.0/16"])]
     pub deny: Vec<Network>,
 
     /// Probe the addresses under which clouds serve machine credentials
@@ -39,19 +39,19 @@ pub struct ProbeSettings {
 
     /// File of certificate authorities for HTTPS targets, in PEM form. Without
     /// it and `https_ca_path`, the system's authorities.
-    #[schemars(extend("example" = "/etc/evenkeel/targets-ca.pem"))]
+    #[schemars(example = &"/etc/evenkeel/targets-ca.pem")]
     pub https_ca_file: Option<PathBuf>,
 
     /// Directory of certificate authorities, instead of `https_ca_file`.
-    #[schemars(extend("example" = "/etc/evenkeel/targets-ca.d"))]
+    #[schemars(example = &"/etc/evenkeel/targets-ca.d")]
     pub https_ca_path: Option<PathBuf>,
 
     /// Client certificate for HTTPS targets; needs `https_key_file`.
-    #[schemars(extend("example" = "/etc/evenkeel/probe.pem"))]
+    #[schemars(example = &"/etc/evenkeel/probe.pem")]
     pub https_cert_file: Option<PathBuf>,
 
     /// Key of the client certificate; needs `https_cert_file`.
-    #[schemars(extend("example" = "/etc/evenkeel/probe-key.pem"))]
+    #[schemars(example = &"/etc/evenkeel/probe-key.pem")]
     pub https_key_file: Option<PathBuf>,
 }
 

@@ -18,44 +18,44 @@ pub struct ThresholdSettings {
     /// When it is left out: "consecutive" if one of its keys is set, else
     /// "leaky".
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("example" = "leaky"))]
+    #[schemars(example = &"leaky")]
     pub strategy: Option<StrategyName>,
 
     /// Leaky: failures beyond the first that make a check critical; 3 means
     /// that the fourth counts. 0 when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("example" = 3))]
+    #[schemars(example = 3)]
     pub critical_threshold: Option<u32>,
 
     /// Leaky: successes beyond the first that make a check passing again; 1
     /// means that the second counts. 0 when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("example" = 1))]
+    #[schemars(example = 1)]
     pub passing_threshold: Option<u32>,
 
     /// Consecutive and consul: the failure in a row that makes a check critical. 0 is 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("example" = 3))]
+    #[schemars(example = 3)]
     pub failures_before_critical: Option<u32>,
 
     /// Consecutive and consul: the failure in a row that shows a warning, on the way to
     /// critical; at most `failures_before_critical`, and equal to it when left
     /// out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("example" = 2))]
+    #[schemars(example = 2)]
     pub failures_before_warning: Option<u32>,
 
     /// Consecutive and consul: the success in a row that makes a check passing again. 0 is
     /// 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("example" = 2))]
+    #[schemars(example = 2)]
     pub success_before_passing: Option<u32>,
 
     /// What the first result of a new check means: "believed" (reported at once)
     /// or "counted" (as any other). When it is left out, "counted" with leaky,
     /// "believed" with the others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("example" = "counted"))]
+    #[schemars(example = &"counted")]
     pub first_result: Option<FirstResultName>,
 }
 
@@ -124,18 +124,18 @@ impl From<FirstResultName> for FirstResult {
 pub struct Override {
     /// Pattern on the node's name; "*" stands for any characters, "?" for one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("example" = "db-*"))]
+    #[schemars(example = &"db-*")]
     pub node: Option<Pattern>,
 
     /// Pattern on the service's name or id. A check of a node alone has neither
     /// and matches no pattern here.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("example" = "postgres*"))]
+    #[schemars(example = &"postgres*")]
     pub service: Option<Pattern>,
 
     /// Pattern on the check's name or id.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("example" = "*"))]
+    #[schemars(example = &"*")]
     pub check: Option<Pattern>,
 
     /// The thresholds.
