@@ -119,11 +119,10 @@ impl Transport {
         }
     }
 
-    /// The patience for a read: as long as the server may wait, and then as
-    /// long as any other request.
+    /// The patience for a read.
     pub(super) fn patience(&self, query: &request::Query) -> Patience {
         if query.is_blocking() {
-            let deadline = crate::blocking::deadline(query.wait, self.config.timeout);
+            let deadline = crate::blocking::deadline(query.wait);
             Patience {
                 deadline,
                 waits: true,
