@@ -67,10 +67,11 @@ impl Removals {
         self.services.is_empty()
     }
 
-    pub(crate) fn unanswered(&self) -> bool {
+    /// Whether an answer is still to be expected.
+    pub(crate) fn unanswered(&self, now: Timestamp) -> bool {
         self.services
             .values()
-            .any(|removal| removal.ticket.is_some())
+            .any(|removal| removal.ticket.is_some() && removal.not_before > now)
     }
 
     /// Drops services of which nothing is left.

@@ -4,9 +4,13 @@ use core::time::Duration;
 
 use evenkeel_threshold::Timestamp;
 
-/// The first tick at `now` or later of a schedule that has one at `phase`.
+/// The next tick of a schedule that has one at `phase`: `phase` itself if that is
+/// at most one interval away, else the first one at `now` or later.
 pub(crate) fn align(phase: Timestamp, interval: Duration, now: Timestamp) -> Timestamp {
     let step = step(interval);
+    if phase >= now && phase.as_millis() - now.as_millis() <= step {
+        return phase;
+    }
     let wait = (phase.as_millis() % step + step - now.as_millis() % step) % step;
     Timestamp::from_millis(now.as_millis().saturating_add(wait))
 }
@@ -52,6 +56,8 @@ mod tests {
         assert_eq!(align(at(503_000), interval, at(100_000)), at(103_000));
         assert_eq!(align(at(103_000), interval, at(103_000)), at(103_000));
         assert_eq!(align(at(103_000), interval, at(103_001)), at(113_000));
+        // Just probed: not again in the same moment.
+        assert_eq!(align(at(113_000), interval, at(103_000)), at(113_000));
     }
 
     #[test]

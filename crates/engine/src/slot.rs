@@ -115,6 +115,10 @@ impl<D, W, S: Strategy> Slot<D, W, S> {
         self.drifted = false;
         self.output_due = None;
         self.pending = None;
+    }
+
+    /// What a running probe finds is not about the check any more.
+    pub(crate) fn outdate_probe(&mut self) {
         if let ProbeState::Running { verdict, .. } = &mut self.probe {
             *verdict = Verdict::Outdated;
         }

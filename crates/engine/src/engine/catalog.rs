@@ -85,7 +85,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         };
         fresh.probe = slot.probe;
         fresh.flight = slot.flight;
-        fresh.start_anew(now);
+        fresh.outdate_probe();
         if let Some(flight) = slot.flight.and_then(|n| self.outbox.flight_mut(n)) {
             flight.heard = Some(fresh.known.clone());
         }
@@ -183,6 +183,9 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
                 slot.known = entry;
             }
             slot.start_anew(now);
+            if restarted {
+                slot.outdate_probe();
+            }
             slot.next_due = schedule::align(slot.next_due, slot.interval, now);
         }
         let flight = slot.flight;
@@ -234,7 +237,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             if slot.probe == ProbeState::Queued {
                 slot.probe = ProbeState::Idle;
             }
-            slot.start_anew(now);
+            slot.outdate_probe();
             let id = slot.id.clone();
             self.live -= 1;
             diff.removed += 1;

@@ -19,6 +19,10 @@ use crate::slab::Slab;
 use crate::slot::{ProbeState, Slot};
 use crate::{Action, CheckId, CheckView, Counters, Event, EventKind, Settings, Token};
 
+/// Later times are taken for this one, so that no due time is lost at the end of
+/// the clock. In Unix milliseconds far beyond any date.
+const END_OF_TIME: Timestamp = Timestamp::from_millis(u64::MAX / 4);
+
 /// The state of all checks, and the only place where it changes.
 ///
 /// Inputs are the `handle_*` methods. After each of them the shell takes what
@@ -139,7 +143,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             let next = self.wake_at(key);
             // A strategy's deadline that does not move must not end in a loop.
             let later = now.saturating_add(Duration::from_millis(1));
-            let next = next.map(|at| at.max(later)).filter(|&at| at > now);
+            let next = next.map(|at| at.max(later));
             self.agenda.set(key, next);
         }
     }
@@ -182,7 +186,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             && self.due.is_empty()
             && self.prepared.is_empty()
             && self.outbox.is_empty()
-            && !self.removals.unanswered()
+            && !self.removals.unanswered(self.now)
             && self.slots.iter().all(|slot| slot.pending.is_none())
     }
 
@@ -224,7 +228,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
     }
 
     fn advance(&mut self, now: Timestamp) -> Timestamp {
-        self.now = self.now.max(now);
+        self.now = self.now.max(now).min(END_OF_TIME);
         self.now
     }
 

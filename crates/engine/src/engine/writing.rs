@@ -256,6 +256,13 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
                 }
             }
         }
+        if heard.is_some()
+            && let Some(slot) = self.slots.get_mut(key)
+            && let Some(pending) = &mut slot.pending
+        {
+            // The outcome was about an entry that is no longer that way.
+            pending.not_before = now;
+        }
         self.reconcile(key, now);
         if let Some(entry) = heard {
             self.learn(key, entry, now);

@@ -1,0 +1,10 @@
+//! What the engine promises, one behaviour per test.
+
+mod catalog;
+mod hostile;
+mod removing;
+mod restart;
+mod results;
+mod rig;
+mod schedule;
+mod writing;
