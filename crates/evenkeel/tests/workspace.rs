@@ -34,6 +34,10 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// them, and none may lead to them.
 const USERS: &[&str] = &["evenkeel-benches", "evenkeel-examples"];
 
+/// Members that only tests use: servers to talk to. A normal dependency on one
+/// would ship it.
+const TEST_MEMBERS: &[&str] = &["evenkeel-testkit"];
+
 /// What may come along with a crate, all features on, procedural macros and
 /// build scripts aside. For the crates whose point is that they bring nothing.
 const ALLOWED: &[(&str, &[&str])] = &[
@@ -198,10 +202,10 @@ fn arrows_between_members_are_exactly_those_drawn() {
             .map(|dependency| dependency.name.as_str())
             .filter(|used| members.contains_key(*used))
             .collect();
-        for user in USERS {
-            assert!(!used.contains(user), "{name} depends on {user}");
+        for other in USERS.iter().chain(TEST_MEMBERS) {
+            assert!(!used.contains(other), "{name} depends on {other}");
         }
-        if USERS.contains(&name.as_str()) {
+        if USERS.contains(&name.as_str()) || TEST_MEMBERS.contains(&name.as_str()) {
             continue;
         }
         let drawn = drawn
@@ -285,6 +289,7 @@ fn test_support_is_a_dependency_of_tests_only() {
             assert!(
                 dependency.kind == DependencyKind::Development
                     || USERS.contains(&name.as_str())
+                    || TEST_MEMBERS.contains(&name.as_str())
                     || !TEST_SUPPORT.contains(&dependency.name.as_str()),
                 "{name} depends on {} outside of its tests",
                 dependency.name
