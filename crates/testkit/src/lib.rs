@@ -1,0 +1,26 @@
+//! What the tests of several crates need.
+//!
+//! * [`Consul`]: a real Consul server on free ports with a data directory of
+//!   its own, killed and started again as a test wants, gone when the test is.
+//! * [`Stub`]: an HTTP server that does what a real one cannot be made to do:
+//!   cut answers, garbage, endless bodies, silence.
+//! * [`eventually`]: waits for a condition under a generous deadline.
+//!
+//! Everything here blocks and uses threads, so that it works in tests with and
+//! without a runtime. It panics where a test would have to.
+//!
+//! ```no_run
+//! let Some(consul) = evenkeel_testkit::Consul::start("my_test") else { return };
+//! consul.put("/v1/kv/a", "b");
+//! assert!(consul.get("/v1/kv/a?raw").1.contains('b'));
+//! ```
+
+mod consul;
+mod http;
+mod stub;
+mod wait;
+
+pub use consul::{Builder, Consul, consul_binary};
+pub use http::request;
+pub use stub::{Reply, Request, Stub};
+pub use wait::{eventually, wait_for};
