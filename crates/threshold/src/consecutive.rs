@@ -3,8 +3,8 @@ use core::fmt;
 
 use crate::parameters::Resolved;
 use crate::{
-    Agreeing, Counts, FirstResult, Loaded, Observation, Outlook, ParameterError, Record, RunState,
-    Status, Strategy, StrategyTag, Timestamp, Transition,
+    Agreeing, Counts, FirstResult, Loaded, Observation, Outlook, ParameterError, Record,
+    RestartReason, RunState, Status, Strategy, StrategyTag, Timestamp, Transition,
 };
 
 /// So many contrary results in a row.
@@ -190,10 +190,14 @@ impl Strategy for Consecutive {
     }
 
     fn load(&self, record: &Record, now: Timestamp) -> Loaded<RunState> {
-        RunState::load(record, Self::TAG, Self::VERSION, |state| {
-            state.run == 0 || state.latest != state.reported
-        })
-        .map(|state| self.adopt(&state, now))
+        let loaded = RunState::load(record, Self::TAG, Self::VERSION).and_then(|state| {
+            let possible = state.run == 0 || state.latest != state.reported;
+            possible.then_some(state).ok_or(RestartReason::Damaged)
+        });
+        match loaded {
+            Ok(state) => Loaded::Resumed(self.adopt(&state, now)),
+            Err(reason) => Loaded::Restarted(RunState::settled(record.reported()), reason),
+        }
     }
 }
 

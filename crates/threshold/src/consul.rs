@@ -32,7 +32,9 @@ use crate::{
 ///
 /// # The first result
 ///
-/// The agent believes it ([`FirstResult::Believed`]).
+/// The agent believes it ([`FirstResult::Believed`]). With
+/// [`FirstResult::Counted`], or a saved state that cannot be resumed, the check
+/// goes on as if many results like the reported status had come before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "Counts", into = "Counts"))]
@@ -78,6 +80,14 @@ impl Consul {
         }
     }
 
+    /// After many results like `reported`.
+    const fn steady(self, reported: Status) -> RunState {
+        RunState {
+            run: self.enough(reported),
+            ..RunState::settled(reported)
+        }
+    }
+
     /// The longest run of results like `latest` that it makes sense to count.
     const fn enough(self, latest: Status) -> u32 {
         if is_success(latest) {
@@ -96,7 +106,10 @@ impl Strategy for Consul {
     type State = RunState;
 
     fn start(&self, reported: Status, first: FirstResult, _now: Timestamp) -> RunState {
-        RunState::start(reported, first)
+        match first {
+            FirstResult::Believed => RunState::start(reported, first),
+            FirstResult::Counted => self.steady(reported),
+        }
     }
 
     #[inline]
@@ -167,8 +180,10 @@ impl Strategy for Consul {
     }
 
     fn load(&self, record: &Record, now: Timestamp) -> Loaded<RunState> {
-        RunState::load(record, Self::TAG, Self::VERSION, |_| true)
-            .map(|state| self.adopt(&state, now))
+        match RunState::load(record, Self::TAG, Self::VERSION) {
+            Ok(state) => Loaded::Resumed(self.adopt(&state, now)),
+            Err(reason) => Loaded::Restarted(self.steady(record.reported()), reason),
+        }
     }
 }
 

@@ -9,8 +9,8 @@ pub enum Outlook {
     /// There is no result yet, and the first one is reported as it is.
     FirstResult,
     /// `seen` of `needed` counted results toward another status: "2 of 4
-    /// failures". `0 < seen < needed`; if nothing but results like the latest
-    /// contrary one follow, the flip comes with number `needed - seen` of them.
+    /// failures". `0 < seen < needed`. If only results like the latest one in
+    /// this count follow, the flip comes with number `needed - seen` of them.
     Counting {
         /// The status that would be reported then. While failures are counted
         /// toward `warning` this can be better than what the results say.

@@ -1,5 +1,5 @@
 use crate::payload::{Fields, Flags};
-use crate::{FirstResult, Loaded, Record, RestartReason, Status, StrategyTag, Transition};
+use crate::{FirstResult, Record, RestartReason, Status, StrategyTag, Transition};
 
 /// What [`Consecutive`](crate::Consecutive) and [`Consul`](crate::Consul)
 /// remember of one check: how many results in a row were of one kind.
@@ -54,21 +54,14 @@ impl RunState {
         Record::with_payload(tag, version, self.reported, payload)
     }
 
-    /// `possible` tells whether the rule can get into the state.
+    /// The state in `record`, if strategy `tag` wrote it in format `version`.
     pub(crate) fn load(
         record: &Record,
         tag: StrategyTag,
         version: u8,
-        possible: impl FnOnce(&Self) -> bool,
-    ) -> Loaded<Self> {
-        let restart = Self::settled(record.reported());
-        match record.expect_version(tag, version) {
-            Ok(payload) => match Self::read(payload, record.reported()).filter(possible) {
-                Some(state) => Loaded::Resumed(state),
-                None => Loaded::Restarted(restart, RestartReason::Damaged),
-            },
-            Err(reason) => Loaded::Restarted(restart, reason),
-        }
+    ) -> Result<Self, RestartReason> {
+        let payload = record.expect_version(tag, version)?;
+        Self::read(payload, record.reported()).ok_or(RestartReason::Damaged)
     }
 
     fn read(payload: &[u8], reported: Status) -> Option<Self> {

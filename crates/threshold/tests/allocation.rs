@@ -1,0 +1,44 @@
+//! Nothing is allocated, counted by the process's allocator.
+
+use allocation_counter::measure;
+use evenkeel_threshold::{
+    AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Record, Status, Strategy,
+    Timestamp,
+};
+
+#[test]
+fn nothing_is_allocated_for_a_check() {
+    let counts = Counts {
+        failures_before_critical: 4,
+        failures_before_warning: Some(2),
+        success_before_passing: 2,
+    };
+    let strategies: [AnyStrategy; 3] = [
+        Leaky::new(3, 1).into(),
+        Consecutive::new(counts).expect("valid").into(),
+        Consul::new(counts).expect("valid").into(),
+    ];
+    let now = Timestamp::ZERO;
+    let mut flips = 0;
+    let allocated = measure(|| {
+        for strategy in strategies {
+            let mut state = strategy.start(Status::Passing, FirstResult::Counted, now);
+            for number in 0..10_000_usize {
+                let result = Status::ALL[number / 7 % 3];
+                flips += usize::from(strategy.observe(&mut state, result.into(), now).is_some());
+                let _ = strategy.outlook(&state, now);
+                let (bytes, len) = strategy.save(&state).write();
+                if let Some(record) = Record::read(&bytes[..len]) {
+                    state = strategy.load(&record, now).into_state();
+                }
+            }
+        }
+    });
+    assert!(flips > 1000, "the strategies had something to do");
+    assert_eq!(allocated.count_total, 0);
+}
+
+#[test]
+fn the_counter_counts() {
+    assert!(measure(|| drop(std::hint::black_box(vec![1_u8]))).count_total > 0);
+}

@@ -1,0 +1,53 @@
+//! What proptest makes up.
+
+use evenkeel_threshold::{
+    AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Observation, Status,
+};
+use proptest::prelude::*;
+
+pub(crate) fn any_status() -> impl Strategy<Value = Status> {
+    prop_oneof![
+        3 => Just(Status::Passing),
+        2 => Just(Status::Warning),
+        3 => Just(Status::Critical),
+    ]
+}
+
+pub(crate) fn any_first() -> impl Strategy<Value = FirstResult> {
+    prop_oneof![Just(FirstResult::Believed), Just(FirstResult::Counted)]
+}
+
+/// Mostly counted, in stretches of one status, as targets behave.
+pub(crate) fn observations() -> impl Strategy<Value = Vec<Observation>> {
+    let stretch = (any_status(), 1..7_usize, prop::bool::weighted(0.03)).prop_map(
+        |(status, length, immediate)| {
+            (0..length).map(move |index| Observation {
+                status,
+                immediate: immediate && index == 0,
+            })
+        },
+    );
+    prop::collection::vec(stretch, 0..40)
+        .prop_map(|stretches| stretches.into_iter().flatten().collect())
+}
+
+pub(crate) fn any_counts() -> impl Strategy<Value = Counts> {
+    (0..7_u32, prop::option::of(0..7_u32), 0..5_u32).prop_map(|(critical, warning, passing)| {
+        Counts {
+            failures_before_critical: critical,
+            failures_before_warning: warning.map(|count| count.min(critical)),
+            success_before_passing: passing,
+        }
+    })
+}
+
+pub(crate) fn any_strategy() -> impl Strategy<Value = AnyStrategy> {
+    let leaky = (0..6_u32, 0..5_u32).prop_map(|(critical, passing)| Leaky::new(critical, passing));
+    let consecutive = any_counts().prop_map(|counts| Consecutive::new(counts).expect("valid"));
+    let consul = any_counts().prop_map(|counts| Consul::new(counts).expect("valid"));
+    prop_oneof![
+        leaky.prop_map(AnyStrategy::from),
+        consecutive.prop_map(AnyStrategy::from),
+        consul.prop_map(AnyStrategy::from),
+    ]
+}

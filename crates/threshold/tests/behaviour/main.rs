@@ -1,0 +1,15 @@
+//! What the strategies report, against recorded traces, published formulas,
+//! reports of users and slow models. `Pnnn` names the user report that a test
+//! came from.
+
+mod generators;
+mod immediate;
+mod mean_probes;
+mod models;
+mod outlook;
+mod parameters;
+mod persistence;
+mod properties;
+mod support;
+mod traces;
+mod user_reports;
