@@ -89,6 +89,18 @@ impl AnyStrategy {
             Self::Consecutive(_) | Self::Consul(_) => FirstResult::Believed,
         }
     }
+
+    /// Kept apart, so that the way of a state in its place is short.
+    #[cold]
+    fn observe_foreign(
+        &self,
+        state: &mut AnyState,
+        observation: Observation,
+        now: Timestamp,
+    ) -> Option<Transition> {
+        *state = self.adopt(state, now);
+        self.observe(state, observation, now)
+    }
 }
 
 impl AnyState {
@@ -128,10 +140,7 @@ impl Strategy for AnyStrategy {
             self,
             &mut *state,
             |strategy, own| strategy.observe(own, observation, now),
-            {
-                *state = self.adopt(state, now);
-                self.observe(state, observation, now)
-            }
+            self.observe_foreign(state, observation, now)
         )
     }
 
