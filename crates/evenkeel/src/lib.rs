@@ -12,6 +12,7 @@ pub mod document;
 pub mod environment;
 pub mod events;
 pub mod exit;
+pub mod logging;
 pub mod metrics;
 pub mod shutdown;
 pub mod state;

@@ -3,9 +3,21 @@
 //! `settings` says what can be told and what the defaults are; everything else
 //! here is derived from those types.
 
+mod check;
 pub mod duration;
+mod layer;
+mod load;
+mod names;
 mod settings;
+mod show;
+#[cfg(test)]
+mod tests;
 pub mod text;
+mod variables;
+
+pub use layer::{Fault, LayerName, Origin};
+pub use load::{Inputs, Loaded, load};
+pub use show::{Shown, example, show, show_as_json, show_as_text};
 
 pub use settings::{
     AdminSettings, CatalogKind, ConsulSettings, EventSettings, FileSettings, FirstResultName,

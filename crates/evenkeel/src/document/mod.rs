@@ -4,6 +4,7 @@
 //! Neither format's reader can do that by itself: both stop at the first fault,
 //! and what they say of an unknown key names no line.
 
+mod file;
 mod nearest;
 mod read;
 mod shape;
@@ -12,6 +13,7 @@ mod tests;
 mod tree;
 mod verify;
 
+pub use file::read_file;
 pub use nearest::nearest;
 pub use read::{Format, read, read_value};
 pub use shape::{Field, Shape, schema};

@@ -144,9 +144,17 @@ impl Node {
         }
     }
 
-    /// The value under a dotted path of plain keys.
+    /// The value under a dotted path of plain keys and indexes, as a [`Path`]
+    /// has them: `override[2].node`.
     pub fn find(&self, path: &str) -> Option<&Self> {
-        path.split('.').try_fold(self, |node, key| node.get(key))
+        path.split('.').try_fold(self, |node, step| {
+            let mut parts = step.split('[');
+            let node = node.get(parts.next()?)?;
+            parts.try_fold(node, |node, index| match &node.value {
+                Value::List(nodes) => nodes.get(index.strip_suffix(']')?.parse::<usize>().ok()?),
+                _ => None,
+            })
+        })
     }
 
     /// The text, if it is one.

@@ -117,7 +117,7 @@ impl Default for ConsulSettings {
             stale: false,
             // As consul-esm's; see the design's "Reading Consul".
             wait: Duration::from_secs(45),
-            request_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(30),
         }
     }
 }
