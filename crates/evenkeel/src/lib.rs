@@ -5,9 +5,11 @@
 //! log and the command line's own output.
 
 pub mod admin;
+pub mod catalog;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod daemon;
 pub mod document;
 pub mod environment;
 pub mod events;

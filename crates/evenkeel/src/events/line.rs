@@ -91,12 +91,18 @@ pub enum Kind {
     CheckRemoved,
     /// A check's definition changed; it is probed anew.
     CheckRestarted,
+    /// A check's thresholds changed; its counts were kept.
+    ThresholdsChanged,
     /// A saved state could not be used; counting starts anew.
     StateRestarted,
+    /// The state file was damaged and set aside.
+    StateDamaged,
     /// A check could not be probed, for a reason of our own.
     UnprobedStarted,
     /// It could again, after `count` tries.
     UnprobedEnded,
+    /// A probe never ended; the check is probed again.
+    ProbeLost,
     /// The catalog showed a status (`from`) that we did not write; ours (`to`)
     /// is written again.
     Drift,
@@ -107,10 +113,16 @@ pub enum Kind {
     WriteFailed,
     /// A service is removed after being critical for `for_ms`.
     Deregistering,
+    /// The service was removed.
+    Deregistered,
+    /// The service could not be removed; tried again.
+    DeregistrationFailed,
     /// A check's kind is not supported.
     Unsupported,
     /// A threshold source is faulty.
     ThresholdFault,
+    /// An entry of the catalog is wrong.
+    CatalogFault,
     /// The catalog cannot be read or believed; the last one is kept.
     CatalogDegraded,
     /// The catalog can be read and believed again.

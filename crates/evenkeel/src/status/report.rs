@@ -73,6 +73,13 @@ pub struct CheckStatus {
     /// When it is probed next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_probe: Option<u64>,
+    /// Results since the start that differed from the one before: the changes
+    /// that a monitor without thresholds would have reported.
+    #[serde(default)]
+    pub raw_changes: u32,
+    /// Changes of the reported status since the start.
+    #[serde(default)]
+    pub changes: u32,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]

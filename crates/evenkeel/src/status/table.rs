@@ -299,6 +299,8 @@ mod tests {
             }),
             critical_since: None,
             next_probe: None,
+            raw_changes: 0,
+            changes: 0,
         }
     }
 

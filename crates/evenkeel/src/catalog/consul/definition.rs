@@ -1,0 +1,220 @@
+use std::time::Duration;
+
+use evenkeel_consul::types::{CheckDefinition, HealthCheck};
+use evenkeel_probe::{Definition, DefinitionError, HttpCheck, TcpCheck, TlsOptions};
+
+/// How Consul's definition is probed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Probed {
+    /// Like this.
+    As(Definition),
+    /// Not at all.
+    Not {
+        /// One of [`UNSUPPORTED_KINDS`](crate::metrics::UNSUPPORTED_KINDS).
+        kind: &'static str,
+        /// Why, for people.
+        reason: String,
+    },
+}
+
+/// The check that consul-esm writes for a node it pings. It is the product of a
+/// monitor, not something to probe.
+pub(super) const NODE_HEALTH_CHECK: &str = "externalNodeHealth";
+
+/// The probe that a definition asks for. Of several kinds in one, HTTP goes
+/// first, then TCP, as in consul-esm.
+///
+/// What is wrong in a definition of a known kind does not make it unsupported:
+/// it is critical with that text at each probe.
+pub(super) fn probed(check: &HealthCheck, default_timeout: Duration) -> Probed {
+    let definition = &check.definition;
+    let timeout = match definition.timeout.get() {
+        Duration::ZERO => default_timeout,
+        timeout => timeout,
+    };
+    let made = if !definition.http.is_empty() {
+        http(definition, timeout)
+    } else if !definition.tcp.is_empty() {
+        tcp(definition, timeout)
+    } else {
+        return not_probed(check);
+    };
+    Probed::As(made.unwrap_or_else(|error| Definition::Faulty(error.to_string().into())))
+}
+
+fn http(definition: &CheckDefinition, timeout: Duration) -> Result<Definition, DefinitionError> {
+    let mut check = HttpCheck::new(&definition.http)?
+        .with_method(&definition.method)?
+        .with_body(definition.body.as_bytes())
+        .with_timeout(timeout)
+        .with_follow_redirects(!definition.disable_redirects)
+        .with_output_max_size(u32::try_from(definition.output_max_size).unwrap_or(u32::MAX))
+        .with_tls(tls(definition))?;
+    for (name, values) in &definition.header {
+        for value in values {
+            check = check.with_header(name, value)?;
+        }
+    }
+    Ok(check.into())
+}
+
+fn tcp(definition: &CheckDefinition, timeout: Duration) -> Result<Definition, DefinitionError> {
+    let check = TcpCheck::new(&definition.tcp)?.with_timeout(timeout);
+    // P050: plain TCP in place of TLS would pass although the handshake fails.
+    let check = if definition.tcp_use_tls {
+        check.with_tls(tls(definition))?
+    } else {
+        check
+    };
+    Ok(check.into())
+}
+
+fn tls(definition: &CheckDefinition) -> TlsOptions {
+    TlsOptions {
+        skip_verify: definition.tls_skip_verify,
+        server_name: definition.tls_server_name.clone(),
+        ..TlsOptions::default()
+    }
+}
+
+// P051, P053: never left silently passing.
+fn not_probed(check: &HealthCheck) -> Probed {
+    let definition = &check.definition;
+    let set = |text: &String| !text.is_empty();
+    let (kind, name) = if set(&definition.grpc) {
+        ("grpc", "a gRPC check")
+    } else if set(&definition.udp) {
+        ("udp", "a UDP check")
+    } else if set(&definition.h2ping) {
+        ("h2ping", "an HTTP/2 ping check")
+    } else if set(&definition.docker_container_id) {
+        ("docker", "a Docker check")
+    } else if !definition.script_args.is_empty() || set(&definition.shell) {
+        ("script", "a script check")
+    } else if set(&definition.alias_node) || set(&definition.alias_service) {
+        ("alias", "an alias check")
+    } else if set(&definition.os_service) {
+        ("os_service", "a check of an operating system's service")
+    } else if !definition.ttl.is_zero() || check.kind == "ttl" {
+        ("ttl", "a TTL check, which somebody else has to report")
+    } else if definition == &CheckDefinition::default() {
+        return Probed::Not {
+            kind: "none",
+            reason: format!(
+                "not probed: the check has no definition, so its status {:?} stays as it was registered",
+                check.status
+            ),
+        };
+    } else {
+        ("other", "a check of an unknown kind")
+    };
+    Probed::Not {
+        kind,
+        reason: format!(
+            "not probed: {name} is not supported yet, so its status {:?} stays as it was registered",
+            check.status
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::UNSUPPORTED_KINDS;
+
+    const TIMEOUT: Duration = Duration::from_secs(10);
+
+    fn check(json: &str) -> HealthCheck {
+        serde_json::from_str(json).unwrap()
+    }
+
+    // P055: each field is honoured or reported.
+    #[test]
+    fn every_field_of_an_http_check_reaches_the_probe() {
+        let check = check(
+            r#"{"Definition":{"HTTP":"https://10.0.0.1/h","Method":"POST","Body":"ping",
+                "Header":{"Host":["a.test"],"X":["1","2"]},"TLSSkipVerify":true,
+                "TLSServerName":"b.test","DisableRedirects":true,"OutputMaxSize":100,
+                "Interval":"5s","Timeout":"2s"}}"#,
+        );
+        let Probed::As(Definition::Http(probe)) = probed(&check, TIMEOUT) else {
+            panic!("not HTTP")
+        };
+        assert_eq!(probe.url(), "https://10.0.0.1/h");
+        assert_eq!(probe.method(), "POST");
+        assert_eq!(probe.body(), b"ping");
+        assert_eq!(
+            probe.headers().collect::<Vec<_>>(),
+            [("Host", "a.test"), ("X", "1"), ("X", "2")]
+        );
+        assert!(probe.tls().skip_verify);
+        assert_eq!(probe.tls().server_name, "b.test");
+        assert!(!probe.follow_redirects());
+        assert_eq!(probe.output_max_size(), 100);
+        assert_eq!(probe.timeout(), Duration::from_secs(2));
+    }
+
+    #[test]
+    fn http_goes_before_tcp_and_the_timeout_has_a_default() {
+        let both = check(r#"{"Definition":{"HTTP":"http://a/","TCP":"a:1"}}"#);
+        assert!(
+            matches!(probed(&both, TIMEOUT), Probed::As(Definition::Http(http))
+            if http.timeout() == TIMEOUT)
+        );
+    }
+
+    // P050
+    #[test]
+    fn tcp_with_tls_is_not_plain_tcp() {
+        let tls = check(r#"{"Definition":{"TCP":"a:1","TCPUseTLS":true}}"#);
+        assert!(
+            matches!(probed(&tls, TIMEOUT), Probed::As(Definition::Tcp(tcp))
+            if tcp.tls().is_some())
+        );
+    }
+
+    #[test]
+    fn a_wrong_definition_is_probed_as_faulty() {
+        for json in [
+            r#"{"Definition":{"HTTP":"10.0.0.1"}}"#,
+            r#"{"Definition":{"HTTP":"http://a/","Method":"G T"}}"#,
+            r#"{"Definition":{"TCP":"nowhere"}}"#,
+        ] {
+            assert!(
+                matches!(
+                    probed(&check(json), TIMEOUT),
+                    Probed::As(Definition::Faulty(_))
+                ),
+                "{json}"
+            );
+        }
+    }
+
+    // P051
+    #[test]
+    fn what_is_not_supported_is_named() {
+        for (json, expected) in [
+            (r#"{"Definition":{"GRPC":"a:1/s"}}"#, "grpc"),
+            (r#"{"Definition":{"UDP":"a:1"}}"#, "udp"),
+            (r#"{"Definition":{"H2PING":"a:1"}}"#, "h2ping"),
+            (
+                r#"{"Definition":{"DockerContainerID":"c","ScriptArgs":["x"],"Shell":"sh"}}"#,
+                "docker",
+            ),
+            (r#"{"Definition":{"ScriptArgs":["x"]}}"#, "script"),
+            (r#"{"Definition":{"AliasService":"s"}}"#, "alias"),
+            (r#"{"Definition":{"OSService":"s"}}"#, "os_service"),
+            (r#"{"Definition":{"TTL":"30s"}}"#, "ttl"),
+            (r#"{"Type":"ttl"}"#, "ttl"),
+            ("{}", "none"),
+            (r#"{"Definition":{"Carrier":"pigeon"}}"#, "other"),
+        ] {
+            let Probed::Not { kind, reason } = probed(&check(json), TIMEOUT) else {
+                panic!("{json} is probed")
+            };
+            assert_eq!(kind, expected, "{json}");
+            assert!(UNSUPPORTED_KINDS.contains(&kind));
+            assert!(reason.contains("not probed"), "{reason}");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel_engine::{CheckId, Event, EventKind, StateRestart};
+use evenkeel_probe::Report;
+use evenkeel_threshold::{Status, Timestamp};
+
+use crate::clock::{Clock, rfc3339};
+use crate::daemon::conversions::excerpt;
+use crate::events::{EventLine, EventLog, Kind};
+use crate::metrics::{Metrics, raise_to};
+
+/// Drifts within [`FOREIGN_WINDOW`] from which on they are taken for the work of
+/// another monitor: somebody who registers a service anew causes one or two.
+const FOREIGN_DRIFTS: u32 = 5;
+const FOREIGN_WINDOW: Duration = Duration::from_secs(600);
+
+/// Tells people and machines what happened: log, event log, counters. One line
+/// per change, none per failing probe.
+#[derive(Debug)]
+pub(super) struct Reporting {
+    clock: Clock,
+    events: EventLog,
+    metrics: Arc<Metrics>,
+    /// Checks that come with the first list are no news.
+    first_list: bool,
+    drifts: u32,
+    drifts_since: Timestamp,
+    other_monitor: Option<String>,
+}
+
+impl Reporting {
+    pub(super) fn new(clock: Clock, events: EventLog, metrics: Arc<Metrics>) -> Self {
+        Self {
+            clock,
+            events,
+            metrics,
+            first_list: true,
+            drifts: 0,
+            drifts_since: clock.now(),
+            other_monitor: None,
+        }
+    }
+
+    /// From now on new checks are news.
+    pub(super) fn first_list_taken(&mut self) {
+        self.first_list = false;
+    }
+
+    /// Why another monitor is believed to be at work, if it is.
+    pub(super) fn other_monitor(&self) -> Option<&str> {
+        self.other_monitor.as_deref()
+    }
+
+    /// Something happened to a check. `report` is the probe whose result is
+    /// being taken in, if one is.
+    pub(super) fn event(&mut self, event: &Event, report: Option<&Report>) {
+        let id = &event.id;
+        let mut line = self.line(event.at, Kind::Unknown);
+        line.check = Some(id.into());
+        let kind = match event.kind {
+            EventKind::Added => {
+                tracing::debug!(check = %id, "check added");
+                if self.first_list {
+                    return;
+                }
+                Kind::CheckAdded
+            }
+            EventKind::Removed => {
+                tracing::info!(check = %id, "check removed");
+                Kind::CheckRemoved
+            }
+            EventKind::Restarted => {
+                tracing::info!(check = %id, "check changed: probing anew");
+                Kind::CheckRestarted
+            }
+            EventKind::Rethresholded => {
+                tracing::info!(check = %id, "thresholds changed, counts kept");
+                Kind::ThresholdsChanged
+            }
+            EventKind::StateRestarted { reason } => {
+                let text = restart(reason);
+                tracing::info!(check = %id, reason = text, "counting starts anew");
+                line.text = Some(text);
+                Kind::StateRestarted
+            }
+            EventKind::Transition {
+                from,
+                observed,
+                to,
+                seen,
+                needed,
+            } => {
+                self.metrics.transition(to);
+                let text = report.map(|report| excerpt(&report.output));
+                let why = text.as_deref().unwrap_or("");
+                if to == Status::Passing {
+                    tracing::info!(check = %id, %from, %to, seen, needed, output = why, "status changed");
+                } else {
+                    tracing::warn!(check = %id, %from, %to, seen, needed, output = why, "status changed");
+                }
+                line.from = Some(from);
+                line.observed = observed;
+                line.to = Some(to);
+                line.seen = Some(seen);
+                line.needed = Some(needed);
+                line.text = text;
+                if let Some(report) = report {
+                    line.phases_ms = Some(report.phases.into());
+                    line.failed_phase = report.failed_phase.map(|phase| phase.as_str().to_owned());
+                }
+                Kind::Transition
+            }
+            EventKind::UnprobedStarted => {
+                let why = report.map_or_else(String::new, |report| excerpt(&report.output));
+                tracing::warn!(check = %id, reason = why, "cannot probe; the status stays as it is");
+                line.text = Some(why);
+                Kind::UnprobedStarted
+            }
+            EventKind::UnprobedEnded { run } => {
+                tracing::info!(check = %id, missed = run, "probing works again");
+                line.count = Some(run.into());
+                Kind::UnprobedEnded
+            }
+            EventKind::ProbeLost => {
+                tracing::warn!(check = %id, "a probe never ended; probing again");
+                Kind::ProbeLost
+            }
+            EventKind::Drift { catalog, ours } => {
+                tracing::warn!(check = %id, %catalog, %ours, "the catalog shows a status that is not ours; writing ours again");
+                line.from = Some(catalog);
+                line.to = Some(ours);
+                self.drifted(event.at, id);
+                Kind::Drift
+            }
+            EventKind::WriteLost { catalog, ours } => {
+                tracing::info!(check = %id, %catalog, %ours, "the check changed before our write; deciding again");
+                line.from = Some(catalog);
+                line.to = Some(ours);
+                Kind::WriteLost
+            }
+            EventKind::WriteFailed { refused } => {
+                tracing::debug!(check = %id, refused, "status not written; trying again");
+                line.text = Some(if refused { "refused" } else { "failed" }.to_owned());
+                Kind::WriteFailed
+            }
+            EventKind::WriteGone => {
+                tracing::info!(check = %id, "the check to write to is gone");
+                line.text = Some("gone".to_owned());
+                Kind::WriteFailed
+            }
+            EventKind::Deregistering { critical_for } => {
+                tracing::warn!(check = %id, ?critical_for, "critical for too long: removing its service");
+                line.for_ms = Some(millis(critical_for));
+                Kind::Deregistering
+            }
+            EventKind::Deregistered => {
+                self.metrics.deregistered(true);
+                tracing::info!(check = %id, "service removed");
+                Kind::Deregistered
+            }
+            EventKind::DeregistrationFailed => {
+                self.metrics.deregistered(false);
+                tracing::warn!(check = %id, "service not removed; trying again");
+                Kind::DeregistrationFailed
+            }
+            _ => return,
+        };
+        line.event = kind;
+        self.events.write(&line);
+    }
+
+    /// Something happened to the daemon.
+    pub(super) fn daemon(&self, kind: Kind, text: Option<String>) {
+        let mut line = self.line(self.clock.now(), kind);
+        line.text = text;
+        self.events.write(&line);
+    }
+
+    /// The process stood still.
+    pub(super) fn paused(&self, paused: Duration) {
+        self.metrics.pauses.inc();
+        tracing::warn!(
+            ?paused,
+            "this process stood still; probes under way do not count"
+        );
+        let mut line = self.line(self.clock.now(), Kind::Paused);
+        line.for_ms = Some(millis(paused));
+        self.events.write(&line);
+    }
+
+    /// Something is wrong with a check's entry in the catalog.
+    pub(super) fn fault(&self, kind: Kind, id: Option<&CheckId>, text: &str) {
+        match id {
+            Some(id) => tracing::warn!(check = %id, "{}", excerpt(text)),
+            None => tracing::warn!("{}", excerpt(text)),
+        }
+        let mut line = self.line(self.clock.now(), kind);
+        line.check = id.map(Into::into);
+        line.text = Some(excerpt(text));
+        self.events.write(&line);
+    }
+
+    /// Another monitor was seen. Said once per reason.
+    pub(super) fn saw_other_monitor(&mut self, text: String) {
+        if self.other_monitor.as_ref() == Some(&text) {
+            return;
+        }
+        tracing::warn!("{text}");
+        self.daemon(Kind::OtherMonitor, Some(text.clone()));
+        self.metrics.other_monitor.set(1);
+        self.other_monitor = Some(text);
+    }
+
+    /// Brings counters that others keep into the metrics.
+    pub(super) fn count(&self) {
+        raise_to(&self.metrics.events_lost, self.events.lost());
+    }
+
+    /// Writes what waits. Blocks.
+    pub(super) fn close(self) {
+        self.events.close();
+    }
+
+    fn drifted(&mut self, at: Timestamp, id: &CheckId) {
+        self.metrics.drifts.inc();
+        if at.saturating_since(self.drifts_since) > FOREIGN_WINDOW {
+            self.drifts = 0;
+            self.drifts_since = at;
+        }
+        self.drifts += 1;
+        if self.drifts == FOREIGN_DRIFTS {
+            self.saw_other_monitor(format!(
+                "another monitor seems to write the same checks, {id} among them: {FOREIGN_DRIFTS} statuses that are not ours within {} min",
+                FOREIGN_WINDOW.as_secs() / 60
+            ));
+        }
+    }
+
+    fn line(&self, at: Timestamp, kind: Kind) -> EventLine {
+        let unix = at.saturating_shift(self.clock.wall_offset());
+        EventLine::new(rfc3339(unix.as_millis()), kind)
+    }
+}
+
+fn restart(reason: StateRestart) -> String {
+    match reason {
+        StateRestart::CatalogDiffers { catalog, ours } => {
+            format!("the catalog says {catalog}, the saved state said {ours}; the catalog holds")
+        }
+        StateRestart::Record(reason) => match reason {
+            evenkeel_threshold::RestartReason::OtherStrategy => {
+                "the saved state is of another strategy".to_owned()
+            }
+            evenkeel_threshold::RestartReason::OtherVersion => {
+                "the saved state is of another version".to_owned()
+            }
+            _ => "the saved state is damaged".to_owned(),
+        },
+        StateRestart::Reregistered => "the service was removed and registered again".to_owned(),
+        _ => "the state could not be kept".to_owned(),
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

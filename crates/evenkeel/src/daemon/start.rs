@@ -1,0 +1,348 @@
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use evenkeel_probe::{Prober, ProberSettings, TargetPolicy, TlsDefaults};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use crate::admin::{self, AdminHandle, Bound, SocketAccess};
+use crate::catalog::consul::ConsulCatalog;
+use crate::catalog::{self, CatalogMessage};
+use crate::clock::Clock;
+use crate::config::{CatalogKind, Listen, ProbeSettings, Settings, default_sockets};
+use crate::daemon::driver::{Driver, Inputs, Known};
+use crate::daemon::leader::LeaderWatch;
+use crate::daemon::probing::Probing;
+use crate::daemon::readiness::Condition;
+use crate::daemon::reporting::Reporting;
+use crate::daemon::saving::{Saving, restored};
+use crate::daemon::writing::{Target, Writing};
+use crate::daemon::{Engine, consul_client};
+use crate::environment::Environment;
+use crate::events::{EventLog, EventLogOptions};
+use crate::exit::{Exit, Failure};
+use crate::metrics::Metrics;
+use crate::shutdown::Request;
+use crate::state::StateFile;
+use crate::status::Readiness;
+
+/// Reads the configuration again.
+pub type Reload = Box<dyn FnMut() -> Result<Settings, Failure> + Send>;
+
+/// A daemon that is ready to run: its files are open and its sockets are bound.
+pub struct Daemon {
+    driver: Driver,
+    inputs: Inputs,
+    admin: AdminHandle,
+    bound: Vec<Bound>,
+    token: Option<Arc<str>>,
+    settings: watch::Sender<Arc<Settings>>,
+    /// Ends with the daemon.
+    _catalog: Running,
+}
+
+impl std::fmt::Debug for Daemon {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Daemon").finish_non_exhaustive()
+    }
+}
+
+/// A catalog at work.
+enum Running {
+    Consul { _catalog: ConsulCatalog },
+    File { _tasks: JoinSet<()> },
+}
+
+/// Runs the daemon until it is asked to stop, and then until all is in order.
+///
+/// # Errors
+///
+/// A [`Failure`] if it cannot start. Once it runs, nothing ends it but a
+/// request.
+pub async fn run(
+    settings: Settings,
+    environment: &Environment,
+    requests: mpsc::Receiver<Request>,
+    reload: Reload,
+) -> Result<(), Failure> {
+    let daemon = Daemon::start(settings, environment).await?;
+    daemon.run(requests, reload).await;
+    Ok(())
+}
+
+impl Daemon {
+    /// Opens, binds and connects all that is needed. Nothing is probed yet.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that cannot be had, with the exit code for it.
+    pub async fn start(settings: Settings, environment: &Environment) -> Result<Self, Failure> {
+        let clock = Clock::start();
+        let metrics = Arc::new(Metrics::new());
+        metrics.started.set(clock.now().as_millis() as f64 / 1000.0);
+
+        let state_dir = settings
+            .state_dir
+            .clone()
+            .or_else(|| environment.get("STATE_DIRECTORY").map(Into::into));
+        let events = EventLogOptions {
+            path: settings
+                .events
+                .path
+                .clone()
+                .or_else(|| Some(state_dir.as_ref()?.join("events.jsonl"))),
+            max_bytes: settings.events.rotate_size.0,
+            keep: settings.events.keep,
+        };
+        let state = match &state_dir {
+            Some(dir) => Some(
+                StateFile::in_directory(dir)
+                    .map_err(|error| Failure::new(Exit::CannotCreate, error.to_string()))?,
+            ),
+            None => None,
+        };
+        let log = EventLog::open(&events).map_err(|error| {
+            let path = events.path.unwrap_or_default();
+            Failure::new(
+                Exit::CannotCreate,
+                format!("the event log {}: {error}", path.display()),
+            )
+        })?;
+        let reporting = Reporting::new(clock, log, Arc::clone(&metrics));
+
+        let mut engine = Engine::new(engine_settings(&settings));
+        if let Some(state) = &state {
+            let loaded = state
+                .load()
+                .map_err(|error| Failure::new(Exit::Io, error.to_string()))?;
+            if let Some(damage) = &loaded.damage {
+                reporting.fault(crate::events::Kind::StateDamaged, None, damage);
+            }
+            if loaded.saved_at.is_some() {
+                tracing::info!(checks = loaded.checks.len(), "state restored");
+            }
+            engine.restore(restored(loaded.checks));
+        } else {
+            tracing::warn!("no state_dir: pending counts do not survive a restart");
+        }
+
+        let prober = prober(&settings.probe)?;
+        let (bound, token) = bind_admin(&settings, environment).await?;
+
+        let settings = Arc::new(settings);
+        let (changes, changed) = watch::channel(Arc::clone(&settings));
+        let (sender, catalog) = mpsc::channel::<CatalogMessage>(1);
+        let (running, target, leader, leadership, well) = match settings.catalog {
+            Some(CatalogKind::File) => {
+                let mut tasks = JoinSet::new();
+                tasks.spawn(async move {
+                    let _ = (changed, sender);
+                    std::future::pending::<()>().await;
+                });
+                let (_, never) = mpsc::channel(1);
+                let running = Running::File { _tasks: tasks };
+                (running, Target::Nowhere, None, never, None)
+            }
+            Some(CatalogKind::Consul) | None => {
+                let client = consul_client::client(&settings.consul)?;
+                let (leader, leadership) = LeaderWatch::start(client.clone());
+                let running =
+                    catalog::consul::start(client.clone(), changed, sender, Arc::clone(&metrics));
+                let well = Arc::clone(&running.well);
+                (
+                    Running::Consul { _catalog: running },
+                    Target::Consul(client),
+                    Some(leader),
+                    leadership,
+                    Some(well),
+                )
+            }
+        };
+
+        let most = usize::try_from(settings.probe.max_concurrent).unwrap_or(usize::MAX);
+        let (probing, findings) = Probing::new(prober, most);
+        let (writing, written) = Writing::new(target, Arc::clone(&metrics));
+        let (saving, saves) = Saving::new(
+            state,
+            settings.run.snapshot_period,
+            clock.now(),
+            Arc::clone(&metrics),
+        );
+        let (readiness, seen) = watch::channel(Readiness::default());
+        let (ask, questions) = mpsc::channel(16);
+        let beat = Arc::new(AtomicU64::new(clock.now().as_millis()));
+        let admin = AdminHandle::new(ask, seen, Arc::clone(&metrics), clock, Arc::clone(&beat));
+        Ok(Self {
+            driver: Driver {
+                engine,
+                clock,
+                metrics,
+                probing,
+                writing,
+                leader,
+                well,
+                reporting,
+                saving,
+                readiness,
+                beat,
+                grace: settings.run.shutdown_grace,
+                known: Known::default(),
+                condition: Condition::default(),
+            },
+            inputs: Inputs {
+                catalog,
+                findings,
+                written,
+                leadership,
+                questions,
+                saves,
+            },
+            admin,
+            bound,
+            token,
+            settings: changes,
+            _catalog: running,
+        })
+    }
+
+    /// What the admin server answers from, for a program that embeds the daemon.
+    pub fn admin(&self) -> AdminHandle {
+        self.admin.clone()
+    }
+
+    /// The addresses that the admin server listens on.
+    pub fn listening(&self) -> &[Bound] {
+        &self.bound
+    }
+
+    /// Runs until a request to shut down has been carried out.
+    pub async fn run(self, requests: mpsc::Receiver<Request>, mut reload: Reload) {
+        let Self {
+            driver,
+            inputs,
+            admin,
+            bound,
+            token,
+            settings,
+            _catalog,
+        } = self;
+        let mut servers = JoinSet::new();
+        servers.spawn(admin::serve(bound, admin, token));
+        let reload = move || match reload() {
+            Ok(new) => {
+                let new = Arc::new(new);
+                let restart = settings.send_if_modified(|current| {
+                    let changed = **current != *new;
+                    *current = Arc::clone(&new);
+                    changed
+                });
+                if restart {
+                    tracing::info!(
+                        "configuration read again: thresholds and overrides are in force, other changes need a restart"
+                    );
+                } else {
+                    tracing::info!("configuration read again: nothing has changed");
+                }
+            }
+            Err(failure) => {
+                for message in &failure.messages {
+                    tracing::error!("{message}");
+                }
+                tracing::error!("configuration refused: the one in force stays");
+            }
+        };
+        driver.run(inputs, requests, reload).await;
+    }
+}
+
+fn engine_settings(settings: &Settings) -> evenkeel_engine::Settings {
+    let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    evenkeel_engine::Settings {
+        default_interval: settings.schedule.default_interval,
+        minimum_interval: settings.schedule.minimum_interval,
+        default_timeout: settings.probe.default_timeout,
+        newcomers_per_second: settings.schedule.newcomers_per_second,
+        output_period: settings.write.output_period,
+        batch_gap: settings.write.batch_gap,
+        batch_size: count(settings.write.batch_size),
+        batches_in_flight: count(settings.write.batches_in_flight),
+        ..evenkeel_engine::Settings::default()
+    }
+}
+
+fn prober(settings: &ProbeSettings) -> Result<Prober, Failure> {
+    let path = |path: &Option<std::path::PathBuf>| path.clone().unwrap_or_default();
+    let mut with = ProberSettings::default();
+    with.policy = TargetPolicy {
+        allow: settings.allow.iter().map(|network| network.0).collect(),
+        deny: settings.deny.iter().map(|network| network.0).collect(),
+        allow_metadata: settings.allow_metadata_addresses,
+    };
+    with.tls = TlsDefaults {
+        ca_file: path(&settings.https_ca_file),
+        ca_path: path(&settings.https_ca_path),
+        cert_file: path(&settings.https_cert_file),
+        key_file: path(&settings.https_key_file),
+    };
+    with.user_agent.clone_from(&settings.user_agent);
+    Prober::new(with).map_err(|error| Failure::new(Exit::Config, format!("probe: {error}")))
+}
+
+/// Binds what is configured; without anything, the first default socket that
+/// can be made. A daemon that nobody can ask still does its work, so that is no
+/// failure.
+async fn bind_admin(
+    settings: &Settings,
+    environment: &Environment,
+) -> Result<(Vec<Bound>, Option<Arc<str>>), Failure> {
+    let admin = &settings.admin;
+    let access = SocketAccess {
+        mode: admin.mode.0,
+        group: admin.group.clone(),
+    };
+    let token = match (&admin.token, &admin.token_file) {
+        (Some(token), _) => Some(Arc::from(token.expose())),
+        (None, Some(path)) => {
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                Failure::new(
+                    Exit::Config,
+                    format!("admin.token_file {}: {error}", path.display()),
+                )
+            })?;
+            Some(Arc::from(text.trim()))
+        }
+        (None, None) => None,
+    };
+    let mut bound = Vec::new();
+    for listen in &admin.listen {
+        let one = admin::bind(listen, &access)
+            .await
+            .map_err(|error| Failure::new(Exit::CannotCreate, error.to_string()))?;
+        bound.push(one);
+    }
+    if admin.listen.is_empty() {
+        let mut refused = Vec::new();
+        for path in default_sockets(environment) {
+            match admin::bind(&Listen::Unix(path), &access).await {
+                Ok(one) => {
+                    bound.push(one);
+                    break;
+                }
+                Err(error) => refused.push(error.to_string()),
+            }
+        }
+        if bound.is_empty() {
+            tracing::warn!(
+                reasons = refused.join("; "),
+                "no admin socket: status and metrics cannot be asked for"
+            );
+        }
+    }
+    for one in &bound {
+        match one {
+            Bound::Unix(_, file) => tracing::info!(socket = %file.path().display(), "admin"),
+            Bound::Tcp(_, address) => tracing::info!(%address, "admin"),
+        }
+    }
+    Ok((bound, token))
+}

@@ -1,0 +1,235 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use evenkeel_consul::client::Client;
+use evenkeel_consul::types::{CheckRef, Deregistration};
+use evenkeel_consul::write::{StatusWrite, WriteForm, WriteOutcome};
+use evenkeel_engine::{CheckId, DeregisterTicket, Write, WriteTicket, Written, output_hash};
+use evenkeel_threshold::Status;
+use tokio::sync::mpsc;
+
+use crate::catalog::Token;
+use crate::metrics::Metrics;
+
+/// Writes to the catalog, and sends what came of it.
+#[derive(Debug)]
+pub(super) struct Writing {
+    target: Target,
+    done: mpsc::UnboundedSender<Done>,
+    metrics: Arc<Metrics>,
+}
+
+/// Where statuses go.
+#[derive(Debug)]
+pub(super) enum Target {
+    /// Into Consul.
+    Consul(Client),
+    /// Nowhere: a file only defines checks.
+    Nowhere,
+}
+
+/// What came of something that was sent to the catalog.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// Of a batch of writes.
+    Writes {
+        outcomes: Vec<(WriteTicket, Written<Token>)>,
+        /// The first error, if any write failed or was refused.
+        error: Option<String>,
+        /// An error that says that Consul cannot take writes at all for now.
+        unavailable: bool,
+    },
+    /// Of a removal.
+    Deregistration {
+        ticket: DeregisterTicket,
+        result: Result<(), String>,
+    },
+}
+
+impl Writing {
+    /// The engine bounds how many batches are on their way, and so the channel.
+    pub(super) fn new(
+        target: Target,
+        metrics: Arc<Metrics>,
+    ) -> (Self, mpsc::UnboundedReceiver<Done>) {
+        let (done, outcomes) = mpsc::unbounded_channel();
+        let writing = Self {
+            target,
+            done,
+            metrics,
+        };
+        (writing, outcomes)
+    }
+
+    /// Sends a batch.
+    pub(super) fn write(&self, writes: Vec<Write<Token>>) {
+        let done = self.done.clone();
+        let client = match &self.target {
+            Target::Consul(client) => client.clone(),
+            Target::Nowhere => {
+                let outcomes = writes
+                    .into_iter()
+                    .map(|write| (write.ticket, Written::Done(write.token)))
+                    .collect();
+                let _ = done.send(Done::Writes {
+                    outcomes,
+                    error: None,
+                    unavailable: false,
+                });
+                return;
+            }
+        };
+        let metrics = Arc::clone(&self.metrics);
+        tokio::spawn(async move {
+            let (tickets, requests): (Vec<_>, Vec<_>) =
+                writes.into_iter().filter_map(request).unzip();
+            let outcomes = client.write_statuses(&requests).await;
+            let mut counts = BTreeMap::new();
+            let mut error = None;
+            let mut unavailable = false;
+            let outcomes = tickets
+                .into_iter()
+                .zip(outcomes)
+                .map(|(Sent { ticket, epoch, way }, outcome)| {
+                    let (written, label) = written(epoch, outcome, |failed| {
+                        error.get_or_insert_with(|| failed.to_string());
+                        unavailable |= failed.is_retryable();
+                    });
+                    *counts.entry((way, label)).or_insert(0) += 1;
+                    (ticket, written)
+                })
+                .collect();
+            for ((way, label), count) in counts {
+                metrics.writes(way, label, count);
+            }
+            let _ = done.send(Done::Writes {
+                outcomes,
+                error,
+                unavailable,
+            });
+        });
+    }
+
+    /// Removes the service that `id`'s check belongs to.
+    pub(super) fn deregister(&self, ticket: DeregisterTicket, id: &CheckId) {
+        let done = self.done.clone();
+        let Target::Consul(client) = &self.target else {
+            let _ = done.send(Done::Deregistration {
+                ticket,
+                result: Err("the catalog is a file".into()),
+            });
+            return;
+        };
+        let client = client.clone();
+        let Some(what) = Deregistration::service_of(&reference(id)) else {
+            let _ = done.send(Done::Deregistration {
+                ticket,
+                result: Err("a check of a node removes no service".into()),
+            });
+            return;
+        };
+        tokio::spawn(async move {
+            let result = client.deregister(&what).await;
+            let _ = done.send(Done::Deregistration {
+                ticket,
+                result: result.map_err(|error| error.to_string()),
+            });
+        });
+    }
+}
+
+struct Sent {
+    ticket: WriteTicket,
+    epoch: u32,
+    way: &'static str,
+}
+
+/// The write as the client takes it; none for a token that is not Consul's,
+/// which the engine has no way to come by here.
+fn request(write: Write<Token>) -> Option<(Sent, StatusWrite)> {
+    let Token::Consul { epoch, index, form } = write.token else {
+        return None;
+    };
+    let way = match &form {
+        WriteForm::Transaction(_) => "transaction",
+        WriteForm::Register => "register",
+    };
+    let sent = Sent {
+        ticket: write.ticket,
+        epoch,
+        way,
+    };
+    let request = StatusWrite {
+        check: reference(&write.id),
+        status: to_consul(write.status),
+        output: write.output,
+        index,
+        form,
+    };
+    Some((sent, request))
+}
+
+fn reference(id: &CheckId) -> CheckRef {
+    CheckRef {
+        partition: id.partition().to_owned(),
+        namespace: id.namespace().to_owned(),
+        node: id.node().to_owned(),
+        service_id: id.service_id().to_owned(),
+        check_id: id.check_id().to_owned(),
+    }
+}
+
+/// What the engine is told, and the word for the metric.
+fn written(
+    epoch: u32,
+    outcome: WriteOutcome,
+    mut failed: impl FnMut(&evenkeel_consul::Error),
+) -> (Written<Token>, &'static str) {
+    match outcome {
+        WriteOutcome::Written { index, form } => (
+            Written::Done(Token::Consul { epoch, index, form }),
+            "written",
+        ),
+        WriteOutcome::Stale {
+            index,
+            form,
+            status,
+            output,
+        } => {
+            let stale = Written::Stale {
+                token: Token::Consul { epoch, index, form },
+                // A status that is none of the three is no good to anybody:
+                // critical is what a consumer makes of it.
+                status: status.map_or(Status::Critical, from_consul),
+                output_hash: output_hash(&output),
+            };
+            (stale, "stale")
+        }
+        WriteOutcome::Gone => (Written::Gone, "gone"),
+        WriteOutcome::Failed(error) => {
+            failed(&error);
+            if error.is_retryable() {
+                (Written::Failed, "failed")
+            } else {
+                (Written::Refused, "refused")
+            }
+        }
+    }
+}
+
+/// Our word for Consul's status.
+pub(crate) fn from_consul(status: evenkeel_consul::types::Status) -> Status {
+    match status {
+        evenkeel_consul::types::Status::Passing => Status::Passing,
+        evenkeel_consul::types::Status::Warning => Status::Warning,
+        evenkeel_consul::types::Status::Critical => Status::Critical,
+    }
+}
+
+fn to_consul(status: Status) -> evenkeel_consul::types::Status {
+    match status {
+        Status::Passing => evenkeel_consul::types::Status::Passing,
+        Status::Warning => evenkeel_consul::types::Status::Warning,
+        Status::Critical => evenkeel_consul::types::Status::Critical,
+    }
+}
