@@ -51,3 +51,13 @@ pub(crate) fn any_strategy() -> impl Strategy<Value = AnyStrategy> {
         consul.prop_map(AnyStrategy::from),
     ]
 }
+
+/// More cases than usual, for what is cheap and worth it; as many as
+/// `PROPTEST_CASES` asks for, if that is more.
+pub(crate) fn at_least(cases: u32) -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    ProptestConfig {
+        cases: usual.cases.max(cases),
+        ..usual
+    }
+}

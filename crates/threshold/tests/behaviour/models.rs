@@ -4,7 +4,7 @@
 use evenkeel_threshold::{AnyStrategy, FirstResult, Observation, Status, Strategy};
 use proptest::prelude::*;
 
-use crate::generators::{any_first, any_status, any_strategy, observations};
+use crate::generators::{any_first, any_status, any_strategy, at_least, observations};
 use crate::support::NOW;
 
 struct Model {
@@ -123,7 +123,7 @@ fn largest_surplus(results: impl DoubleEndedIterator<Item = bool>) -> i64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2048))]
+    #![proptest_config(at_least(2048))]
 
     #[test]
     fn every_rule_reports_what_its_prose_says(

@@ -3,7 +3,7 @@
 use evenkeel_threshold::{Agreeing, AnyStrategy, FirstResult, Leaky, Outlook, Status, Strategy};
 use proptest::prelude::*;
 
-use crate::generators::{any_first, any_status, any_strategy, observations};
+use crate::generators::{any_first, any_status, any_strategy, at_least, observations};
 use crate::support::{NOW, consecutive_with_warning, results};
 
 /// The outlook after `trace`, from passing.
@@ -68,7 +68,7 @@ fn consecutive_tells_the_degraded_level_first() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1024))]
+    #![proptest_config(at_least(1024))]
 
     #[test]
     fn an_outlook_counts_down_to_exactly_the_flip(

@@ -53,12 +53,8 @@ fn a_record_of_another_strategy_restarts_from_its_status() {
 #[test]
 fn a_record_of_another_version_restarts_from_its_status() {
     let leaky = Leaky::new(3, 1);
-    let payload = *leaky
-        .save(&after(&leaky, Status::Critical, "P"))
-        .payload()
-        .as_array()
-        .unwrap();
-    let newer = Record::with_payload::<10>(Leaky::TAG, 2, Status::Critical, payload);
+    let record = leaky.save(&after(&leaky, Status::Critical, "P"));
+    let newer = Record::new(Leaky::TAG, 2, Status::Critical, record.payload()).unwrap();
     assert_eq!(
         leaky.load(&newer, NOW),
         Loaded::Restarted(
