@@ -1,1 +1,11 @@
-//! Benchmarks of the workspace's crates, in `benches/`; there is nothing here.
+//! What the load measurements share: native helpers compiled on the spot, a
+//! network namespace of their own, a target that counts, CPU time. They are
+//! programs, in `src/bin/`; the benchmarks of single functions are in
+//! `benches/`.
+//!
+//! Linux only, and in need of a C compiler as `cc`.
+
+pub mod cpu;
+pub mod namespace;
+pub mod native;
+pub mod target;

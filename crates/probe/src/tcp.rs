@@ -23,10 +23,10 @@ pub(crate) async fn run(
     progress: &mut Progress,
 ) -> Result<(), Failure> {
     let mut stream = dial(shared, check, progress).await?;
-    if is_connected_to_itself(&stream) {
+    if is_connected_to_itself(&stream, progress) {
         // It was chance; the second time will tell.
         stream = dial(shared, check, progress).await?;
-        if is_connected_to_itself(&stream) {
+        if is_connected_to_itself(&stream, progress) {
             return Err(Failure::critical(format!(
                 "dial tcp {}: connect: connection refused",
                 check.address()
@@ -63,11 +63,10 @@ async fn dial(
 /// TCP's simultaneous open: with nobody listening on an ephemeral port of this
 /// machine, a connection from that very port to itself comes about now and
 /// then. (Go's dialer looks for it too.)
-fn is_connected_to_itself(stream: &TcpStream) -> bool {
-    match (stream.local_addr(), stream.peer_addr()) {
-        (Ok(local), Ok(peer)) => local == peer,
-        _ => false,
-    }
+fn is_connected_to_itself(stream: &TcpStream, progress: &Progress) -> bool {
+    stream
+        .local_addr()
+        .is_ok_and(|local| progress.address == Some(local))
 }
 
 async fn with_tls(
