@@ -42,13 +42,20 @@ pub(crate) fn any_counts() -> impl Strategy<Value = Counts> {
 }
 
 pub(crate) fn any_strategy() -> impl Strategy<Value = AnyStrategy> {
+    let consul = any_counts().prop_map(|counts| Consul::new(counts).expect("valid"));
+    prop_oneof![
+        2 => own_strategy(),
+        1 => consul.prop_map(AnyStrategy::from),
+    ]
+}
+
+/// Those that copy no other program's rule.
+pub(crate) fn own_strategy() -> impl Strategy<Value = AnyStrategy> {
     let leaky = (0..6_u32, 0..5_u32).prop_map(|(critical, passing)| Leaky::new(critical, passing));
     let consecutive = any_counts().prop_map(|counts| Consecutive::new(counts).expect("valid"));
-    let consul = any_counts().prop_map(|counts| Consul::new(counts).expect("valid"));
     prop_oneof![
         leaky.prop_map(AnyStrategy::from),
         consecutive.prop_map(AnyStrategy::from),
-        consul.prop_map(AnyStrategy::from),
     ]
 }
 

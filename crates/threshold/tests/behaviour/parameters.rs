@@ -1,6 +1,6 @@
 //! Parameters cannot be wrong once they are in a strategy.
 
-use evenkeel_threshold::{AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Status};
+use evenkeel_threshold::{AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky};
 use proptest::prelude::*;
 
 use crate::support::{consecutive, consecutive_with_warning, play_counted};
@@ -103,6 +103,8 @@ proptest! {
 
 #[cfg(feature = "serde")]
 mod serialised {
+    use evenkeel_threshold::Status;
+
     use super::*;
 
     #[test]
