@@ -57,6 +57,7 @@ struct Running {
 #[derive(Debug, Clone, Default)]
 pub struct Builder {
     acl: bool,
+    leaderless: bool,
     extra: Option<Value>,
 }
 
@@ -313,6 +314,13 @@ impl Builder {
         self
     }
 
+    /// Without waiting for a leader: for settings with which there is none.
+    #[must_use]
+    pub fn without_leader(mut self) -> Self {
+        self.leaderless = true;
+        self
+    }
+
     /// Starts it and waits for the leader. `None`, with a line that names the
     /// test, where there is no Consul.
     ///
@@ -331,7 +339,9 @@ impl Builder {
         for _ in 0..5 {
             match self.try_start(binary.clone()) {
                 Ok(consul) => {
-                    consul.wait_for_leader();
+                    if !self.leaderless {
+                        consul.wait_for_leader();
+                    }
                     return Some(consul);
                 }
                 Err(log) => failures.insert(log),

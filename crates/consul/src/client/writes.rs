@@ -182,7 +182,7 @@ impl Client {
             count(&self.inner.writes.transactions);
             let error = match self.txn(body.into(), &scope).await {
                 Ok(reply) if reply.errors.is_empty() => {
-                    return self.transacted(&chosen, &reply, partition).await;
+                    return self.transacted(&chosen, &reply, partition, &left_out).await;
                 }
                 Ok(reply) => {
                     count(&self.inner.writes.refused);
@@ -217,6 +217,7 @@ impl Client {
         writes: &[&StatusWrite],
         reply: &TxnReply,
         partition: &str,
+        left_out: &BTreeSet<String>,
     ) -> Vec<WriteOutcome> {
         let mut outcomes = Vec::with_capacity(writes.len());
         for (place, write) in writes.iter().enumerate() {
@@ -229,7 +230,7 @@ impl Client {
                 outcomes.push(failed(ErrorKind::Decode { offset: 0, reason }));
                 continue;
             };
-            let lost = record.losses_from(extras);
+            let lost = record.losses_from(extras, left_out);
             if lost.is_empty() {
                 // What is sent stays the form, whatever the server derives.
                 outcomes.push(WriteOutcome::Written {
@@ -246,7 +247,7 @@ impl Client {
                         Loss::Field(_) => None,
                     }));
             });
-            let whole = record.repaired(extras);
+            let whole = record.repaired(extras, left_out);
             let outcome = self
                 .register_records(&[(write, record.clone(), whole)], partition)
                 .await;

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::form::is_unset;
@@ -93,11 +95,11 @@ impl Record {
     }
 
     /// The record with the members that a transaction sent put back, whatever
-    /// the server made of them.
+    /// the server made of them. `left_out` were not sent.
     #[must_use]
-    pub(crate) fn repaired(&self, extras: &Extras) -> Self {
+    pub(crate) fn repaired(&self, extras: &Extras, left_out: &BTreeSet<String>) -> Self {
         let mut record = self.clone();
-        record.0.extend(extras.fields());
+        record.0.extend(sent(extras, left_out));
         record
     }
 
@@ -112,9 +114,15 @@ impl Record {
     }
 
     /// What a transaction sent and the record does not have.
-    pub(crate) fn losses_from(&self, extras: &Extras) -> Vec<Loss> {
-        losses(&extras.fields(), &self.0)
+    pub(crate) fn losses_from(&self, extras: &Extras, left_out: &BTreeSet<String>) -> Vec<Loss> {
+        losses(&sent(extras, left_out), &self.0)
     }
+}
+
+fn sent(extras: &Extras, left_out: &BTreeSet<String>) -> Map<String, Value> {
+    let mut fields = extras.fields();
+    fields.retain(|key, _| !left_out.contains(key));
+    fields
 }
 
 fn losses(sent: &Map<String, Value>, kept: &Map<String, Value>) -> Vec<Loss> {
