@@ -71,6 +71,9 @@ pub struct Metrics {
     /// Turns of a check's interval that passed while it was still being probed.
     pub skipped_ticks: Counter,
     writes: Family<Label2, Counter>,
+    /// Batches of writes sent; one is one transaction, or the registers of up to
+    /// 64 checks.
+    pub write_batches: Counter,
     /// Writes refused because the check had changed since it was read.
     pub lost_races: Counter,
     /// Statuses in the catalog that are not the one we wrote.
@@ -170,6 +173,11 @@ impl Metrics {
         );
         let writes = Family::<Label2, Counter>::default();
         r.register("writes", "Statuses written to the catalog", writes.clone());
+        let write_batches = counter(
+            r,
+            "write_batches",
+            "Batches of statuses sent to the catalog",
+        );
         let lost_races = counter(
             r,
             "lost_races",
@@ -276,6 +284,7 @@ impl Metrics {
             late_observations,
             skipped_ticks,
             writes,
+            write_batches,
             lost_races,
             drifts,
             deregistrations: deregistrations.clone(),

@@ -78,12 +78,14 @@ impl AdminHandle {
         }
     }
 
-    pub(super) fn is_live(&self) -> bool {
+    /// Whether the loop turns.
+    pub fn is_live(&self) -> bool {
         let beat = Timestamp::from_millis(self.beat.load(Ordering::Relaxed));
         self.clock.now().saturating_since(beat) < STUCK
     }
 
-    pub(super) fn readiness(&self) -> Readiness {
+    /// Whether the daemon can do its work.
+    pub fn readiness(&self) -> Readiness {
         if !self.is_live() {
             return Readiness {
                 ready: false,
@@ -94,7 +96,7 @@ impl AdminHandle {
     }
 
     /// The metrics as text; the gauges may be old if the loop does not answer.
-    pub(super) async fn metrics(&self) -> String {
+    pub async fn metrics(&self) -> String {
         let (reply, done) = oneshot::channel();
         let ask = async {
             if self
@@ -111,7 +113,7 @@ impl AdminHandle {
     }
 
     /// The whole report; none if the loop does not answer.
-    pub(super) async fn status(&self, filter: StatusFilter) -> Option<StatusReport> {
+    pub async fn status(&self, filter: StatusFilter) -> Option<StatusReport> {
         let mut report = StatusReport {
             v: crate::status::VERSION,
             version: env!("CARGO_PKG_VERSION").into(),

@@ -442,6 +442,7 @@ impl Driver {
             &metrics.skipped_ticks,
             counters.ticks_busy + counters.ticks_late,
         );
+        raise_to(&metrics.write_batches, counters.batches);
         raise_to(&metrics.lost_races, counters.lost_races);
         self.probing.count(metrics);
         self.reporting.count();
