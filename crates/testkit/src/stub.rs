@@ -14,6 +14,7 @@ use crate::wait_for;
 pub struct Stub {
     address: SocketAddr,
     shared: Arc<Shared>,
+    accepting: Option<thread::JoinHandle<()>>,
 }
 
 struct Shared {
@@ -63,6 +64,8 @@ pub enum Reply {
         /// Sent for ever.
         then: Vec<u8>,
     },
+    /// These bytes, then nothing; the connection stays open.
+    Stall(Vec<u8>),
     /// Nothing; the connection stays open.
     Silence,
     /// Nothing; the connection is closed.
@@ -133,9 +136,13 @@ impl Stub {
             most_connections: AtomicUsize::new(0),
             ended: AtomicBool::new(false),
         });
-        let accepting = Arc::clone(&shared);
-        thread::spawn(move || accepting.accept(&listener));
-        Self { address, shared }
+        let in_thread = Arc::clone(&shared);
+        let accepting = Some(thread::spawn(move || in_thread.accept(&listener)));
+        Self {
+            address,
+            shared,
+            accepting,
+        }
     }
 
     /// Where it listens: `127.0.0.1:PORT`.
@@ -162,8 +169,11 @@ impl Stub {
 impl Drop for Stub {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::SeqCst);
-        // Wakes the accepting thread.
+        // Wakes the accepting thread. When it has ended, nobody listens.
         drop(TcpStream::connect(self.address));
+        if let Some(accepting) = self.accepting.take() {
+            let _ = accepting.join();
+        }
         for stream in lock(&self.shared.connections).values() {
             let _ = stream.shutdown(Shutdown::Both);
         }
@@ -251,6 +261,10 @@ fn send(reply: &Reply, mut stream: &TcpStream) -> std::io::Result<bool> {
             loop {
                 stream.write_all(then)?;
             }
+        }
+        Reply::Stall(bytes) => {
+            stream.write_all(bytes)?;
+            send(&Reply::Silence, stream)
         }
         Reply::Silence => {
             // Until the client goes, or the stub ends.

@@ -3,7 +3,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use bytes::Bytes;
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
@@ -237,11 +237,18 @@ impl Transport {
 
         let permits = self.permits(waits).await;
         let started = Instant::now();
-        let response = self
-            .http
-            .request(request.map(Full::new))
-            .await
-            .map_err(|error| ErrorKind::Transport(Box::new(Failure(error))))?;
+        let request = request.map(Full::new);
+        // A connection may be closed by the other side at the very moment in
+        // which a request goes out on it. A read can be asked again at once;
+        // a write cannot, nobody knows whether it has happened.
+        let again = (request.method() == Method::GET).then(|| request.clone());
+        let mut response = self.http.request(request).await;
+        if let (Err(error), Some(again)) = (&response, again)
+            && closed_under_way(error)
+        {
+            response = self.http.request(again).await;
+        }
+        let response = response.map_err(|error| ErrorKind::Transport(Box::new(Failure(error))))?;
         Ok((response, started, permits))
     }
 
@@ -359,6 +366,13 @@ async fn excerpt(body: &mut Incoming) -> Result<Vec<u8>, ErrorKind> {
         bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
     }
     Ok(bytes)
+}
+
+/// Whether the connection was closed before anything of an answer had come.
+fn closed_under_way(error: &legacy::Error) -> bool {
+    std::error::Error::source(error)
+        .and_then(|source| source.downcast_ref::<hyper::Error>())
+        .is_some_and(hyper::Error::is_incomplete_message)
 }
 
 /// An error whose text is that of the whole chain; hyper's own top says only
