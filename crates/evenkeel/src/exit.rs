@@ -20,6 +20,8 @@ pub enum Exit {
     CannotCreate = 73,
     /// Reading or writing failed (`EX_IOERR`).
     Io = 74,
+    /// Ended by a second signal before all was in order (`EX_TEMPFAIL`).
+    Cut = 75,
     /// The right to do it is missing (`EX_NOPERM`).
     NoPermission = 77,
     /// The configuration is missing or wrong (`EX_CONFIG`).

@@ -5,6 +5,7 @@
 //! differences itself.
 
 pub mod consul;
+pub mod file;
 
 use std::collections::HashSet;
 use std::sync::Arc;

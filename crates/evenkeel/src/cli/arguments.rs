@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::config::Inputs;
+
 /// Health status that can be trusted: watches services, probes them, damps
 /// their results and writes the status back to Consul.
 #[derive(Debug, Clone, Parser)]
@@ -28,9 +30,6 @@ pub struct Arguments {
 pub enum Command {
     /// Run the daemon. `evenkeel --config-file X` alone means this, too.
     Run(RunArguments),
-    /// Watch a few made-up targets for a while: what raw results would have
-    /// reported, and what is reported instead.
-    Demo(DemoArguments),
     /// Show each check of a running daemon: its status, what is pending, and
     /// its thresholds.
     Status(StatusArguments),
@@ -87,6 +86,47 @@ pub struct LayerArguments {
     pub log_level: Option<String>,
 }
 
+impl LayerArguments {
+    /// As the configuration takes them: short forms are settings like others.
+    pub fn inputs(&self) -> Inputs {
+        let mut flags: Vec<(String, String, String)> = Vec::new();
+        for set in &self.set {
+            let (key, text) = set.split_once('=').unwrap_or((set, ""));
+            flags.push((key.to_owned(), text.to_owned(), format!("--set {key}")));
+        }
+        let mut short = |flag: &str, key: &str, text: Option<String>| {
+            if let Some(text) = text {
+                flags.push((key.to_owned(), text, flag.to_owned()));
+            }
+        };
+        let path = |path: &Option<PathBuf>| Some(path.as_ref()?.to_string_lossy().into_owned());
+        let count = |count: Option<u32>| Some(count?.to_string());
+        let of = |catalog: &str, given: bool| given.then(|| catalog.to_owned());
+        short("--consul", "consul.address", self.consul.clone());
+        short("--consul", "catalog", of("consul", self.consul.is_some()));
+        short("--file", "file.path", path(&self.file));
+        short("--file", "catalog", of("file", self.file.is_some()));
+        short(
+            "--critical-threshold",
+            "threshold.critical_threshold",
+            count(self.critical_threshold),
+        );
+        short(
+            "--passing-threshold",
+            "threshold.passing_threshold",
+            count(self.passing_threshold),
+        );
+        short("--state-dir", "state_dir", path(&self.state_dir));
+        short("--log-format", "log.format", self.log_format.clone());
+        short("--log-level", "log.level", self.log_level.clone());
+        Inputs {
+            files: self.config_file.clone(),
+            directories: self.config_dir.clone(),
+            flags,
+        }
+    }
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RunArguments {
@@ -95,24 +135,24 @@ pub struct RunArguments {
     pub layers: LayerArguments,
 }
 
-/// Arguments of `demo`.
-#[derive(Debug, Clone, Default, Args)]
-pub struct DemoArguments {
-    /// End after this long, e.g. 30s. Without it, at Ctrl-C.
-    #[arg(long = "for", value_name = "DURATION")]
-    pub duration: Option<String>,
-}
-
 /// Arguments of `status`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct StatusArguments {
-    /// Only checks whose node, service or check has one of these names.
-    #[arg(value_name = "NAME")]
-    pub names: Vec<String>,
+    /// Only checks on this node.
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
 
-    /// Only checks that are not passing, or about to change.
-    #[arg(long)]
-    pub unhealthy: bool,
+    /// Only checks of the service with this id.
+    #[arg(long, value_name = "ID")]
+    pub service: Option<String>,
+
+    /// Only checks with this id.
+    #[arg(long, value_name = "ID")]
+    pub check: Option<String>,
+
+    /// Only checks with this reported status: passing, warning or critical.
+    #[arg(long, value_name = "STATUS")]
+    pub status: Option<String>,
 }
 
 /// Arguments of `config`.

@@ -124,7 +124,7 @@ pub(super) fn from_text(
 
     let here = |value| Node::new(place.clone(), value);
     Ok(match shape {
-        Shape::Text(_) | Shape::Choice(_) => here(Value::Text(text.to_owned())),
+        Shape::Text(_) | Shape::Texts | Shape::Choice(_) => here(Value::Text(text.to_owned())),
         Shape::Integer(..) => match text.trim().parse() {
             Ok(number) => here(Value::Integer(number)),
             Err(_) => return Err("expected a whole number".to_owned()),

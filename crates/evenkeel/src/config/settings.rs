@@ -31,7 +31,7 @@ pub use threshold::{FirstResultName, Override, StrategyName, ThresholdSettings};
 #[serde(default)]
 pub struct Settings {
     /// Where checks come from: "consul" or "file". When it is left out, it is
-    /// the one of the two that is configured (a key of [consul], or file.path);
+    /// the one of the two that is configured (any key of consul, or file.path);
     /// when both are, the one in the later layer.
     #[schemars(example = &"consul")]
     pub catalog: Option<CatalogKind>,

@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 
 use crate::admin::{self, AdminHandle, Bound, SocketAccess};
 use crate::catalog::consul::ConsulCatalog;
+use crate::catalog::file::FileCatalog;
 use crate::catalog::{self, CatalogMessage};
 use crate::clock::Clock;
 use crate::config::{CatalogKind, Listen, ProbeSettings, Settings, default_sockets};
@@ -135,10 +136,7 @@ impl Daemon {
         let (running, target, leader, leadership, well) = match settings.catalog {
             Some(CatalogKind::File) => {
                 let mut tasks = JoinSet::new();
-                tasks.spawn(async move {
-                    let _ = (changed, sender);
-                    std::future::pending::<()>().await;
-                });
+                tasks.spawn(FileCatalog::open(&settings)?.watch(changed, sender));
                 let (_, never) = mpsc::channel(1);
                 let running = Running::File { _tasks: tasks };
                 (running, Target::Nowhere, None, never, None)

@@ -15,6 +15,8 @@ pub enum Shape {
     /// Text, perhaps of a format that [`crate::config::text::check_format`]
     /// knows.
     Text(Option<String>),
+    /// Text, or a list of texts.
+    Texts,
     /// One of these words.
     Choice(Vec<String>),
     /// A whole number from the first to the second.
@@ -83,8 +85,16 @@ impl Shape {
                 let mut present = variants
                     .iter()
                     .filter(|variant| variant.get("type").and_then(Json::as_str) != Some("null"));
-                return match (present.next(), present.next()) {
-                    (Some(only), None) => Self::from_schema(only, root, depth + 1),
+                let mut shapes = std::iter::from_fn(|| {
+                    Some(Self::from_schema(present.next()?, root, depth + 1))
+                });
+                return match (shapes.next(), shapes.next()) {
+                    (Some(only), None) => only,
+                    (Some(Self::Text(None)), Some(Self::List(inner)))
+                        if *inner == Self::Text(None) =>
+                    {
+                        Self::Texts
+                    }
                     _ => Self::Any,
                 };
             }

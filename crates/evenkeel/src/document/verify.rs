@@ -59,6 +59,15 @@ impl Verifier<'_> {
                 });
                 return true;
             }
+            (Value::Text(_), Shape::Texts) => return true,
+            (Value::List(nodes), Shape::Texts) => {
+                let mut index = 0;
+                nodes.retain_mut(|node| {
+                    index += 1;
+                    self.fits(node, &Shape::Text(None), &path.index(index - 1))
+                });
+                return true;
+            }
             (Value::Text(text), Shape::Text(format)) => {
                 match format.as_deref().map(|format| check_format(format, text)) {
                     None | Some(Ok(())) => return true,
@@ -143,6 +152,7 @@ fn expected(shape: &Shape) -> &'static str {
         Shape::Text(Some(format)) if format == "byte-size" => "a size such as \"10MiB\"",
         Shape::Text(Some(format)) if format == "file-mode" => "a file mode such as \"0660\"",
         Shape::Text(_) | Shape::Choice(_) => "text",
+        Shape::Texts => "text or a list of texts",
         Shape::Integer(..) => "a whole number",
         Shape::Boolean => "true or false",
         Shape::Any => "anything",

@@ -1,0 +1,17 @@
+//! Checks from a file: TOML or JSON, read again when it changes.
+//!
+//! A version with a fault is refused as a whole, with every fault named, and the
+//! last good one stays in force; docs/file-catalog.md says so to users.
+
+mod entry;
+mod parse;
+mod settle;
+#[cfg(test)]
+mod tests;
+mod view;
+mod watch;
+
+pub use entry::{Entry, File, HeaderValues, InitialStatus, Tls};
+pub use parse::{FileFault, Parsed, parse, shape};
+pub use view::view;
+pub use watch::FileCatalog;
