@@ -212,3 +212,66 @@ async fn connect_to(address: SocketAddr) -> Result<TcpStream, (io::Error, bool)>
     })
     .await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
+        texts
+            .iter()
+            .map(|text| text.parse().expect("address"))
+            .collect()
+    }
+
+    #[test]
+    fn the_families_take_turns() {
+        let given = addresses(&[
+            "[::1]:1",
+            "[::2]:1",
+            "[::3]:1",
+            "1.0.0.1:1",
+            "1.0.0.2:1",
+            "[::1]:1",
+        ]);
+        let turns = addresses(&["[::1]:1", "1.0.0.1:1", "[::2]:1", "1.0.0.2:1", "[::3]:1"]);
+        assert_eq!(alternate(&given), turns);
+        assert_eq!(alternate(&[]), []);
+    }
+
+    #[test]
+    fn only_loopback_names_are_localhost() {
+        for name in ["localhost", "localhost.", "a.localhost", "a.b.localhost."] {
+            assert!(is_localhost(name), "{name}");
+        }
+        for name in ["localhost.example", "notlocalhost", "", "."] {
+            assert!(!is_localhost(name), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_address_comes_once_and_not_too_many(hosts in proptest::collection::vec((any::<bool>(), 0..30_u8), 0..60)) {
+            let given: Vec<SocketAddr> = hosts
+                .iter()
+                .map(|(v6, host)| {
+                    let ip: IpAddr = if *v6 {
+                        Ipv6Addr::from(u128::from(*host)).into()
+                    } else {
+                        Ipv4Addr::from(u32::from(*host)).into()
+                    };
+                    SocketAddr::new(ip, 1)
+                })
+                .collect();
+            let mut distinct = given.clone();
+            distinct.sort();
+            distinct.dedup();
+            let mut ordered = alternate(&given);
+            prop_assert_eq!(ordered.len(), distinct.len().min(MAX_ADDRESSES));
+            ordered.sort();
+            ordered.dedup();
+            prop_assert_eq!(ordered.len(), distinct.len().min(MAX_ADDRESSES));
+        }
+    }
+}

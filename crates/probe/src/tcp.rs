@@ -24,7 +24,9 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     let mut stream = dial(shared, check, progress).await?;
     if is_connected_to_itself(&stream, progress) {
-        // It was chance; the second time will tell.
+        // It was chance; the second time will tell. The first must not be left in TIME_WAIT.
+        let _ = stream.set_zero_linger();
+        drop(stream);
         stream = dial(shared, check, progress).await?;
         if is_connected_to_itself(&stream, progress) {
             return Err(Failure::critical(format!(

@@ -179,3 +179,104 @@ fn keep(input: &[u8], answer: &mut Answer, limit: usize) {
         .body
         .extend_from_slice(&input[..input.len().min(room)]);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Feeds `input` in pieces of the given sizes, in turn.
+    fn fed(framing: Framing, input: &[u8], pieces: &[usize], limit: usize) -> Answer {
+        let mut decoder = Decoder::new(framing);
+        let mut answer = Answer {
+            length: match framing {
+                Framing::Length(length) => Some(length),
+                _ => None,
+            },
+            ..Answer::default()
+        };
+        let mut rest = input;
+        let mut sizes = pieces.iter().cycle();
+        decoder.feed(&[], &mut answer, limit);
+        while answer.end == BodyEnd::Open && !rest.is_empty() {
+            let size = sizes
+                .next()
+                .map_or(rest.len(), |size| (*size).min(rest.len()));
+            let (piece, after) = rest.split_at(size);
+            decoder.feed(piece, &mut answer, limit);
+            rest = after;
+        }
+        decoder.finish(&mut answer);
+        answer
+    }
+
+    fn in_chunks(body: &[u8], sizes: &[usize]) -> Vec<u8> {
+        let mut coded = Vec::new();
+        let mut rest = body;
+        let mut sizes = sizes.iter().cycle();
+        while !rest.is_empty() {
+            let size = sizes
+                .next()
+                .map_or(rest.len(), |size| (*size).min(rest.len()));
+            let (chunk, after) = rest.split_at(size);
+            coded.extend(format!("{size:X};name=\"value\"\r\n").into_bytes());
+            coded.extend_from_slice(chunk);
+            coded.extend(b"\r\n");
+            rest = after;
+        }
+        coded.extend(b"0\r\n\r\n");
+        coded
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_pieces_the_start_of_the_body_is_kept(
+            body in proptest::collection::vec(any::<u8>(), 0..300),
+            chunks in proptest::collection::vec(1..50_usize, 1..5),
+            pieces in proptest::collection::vec(1..50_usize, 1..5),
+            limit in 1..400_usize,
+        ) {
+            let kept = &body[..body.len().min(limit)];
+            let length = body.len() as u64;
+            for (framing, coded) in [
+                (Framing::Length(length), body.clone()),
+                (Framing::UntilClose, body.clone()),
+                (Framing::Chunked, in_chunks(&body, &chunks)),
+            ] {
+                let answer = fed(framing, &coded, &pieces, limit);
+                prop_assert_eq!(&answer.body, kept, "{:?}", framing);
+                if body.len() < limit {
+                    prop_assert_eq!(&answer.end, &BodyEnd::Complete, "{:?}", framing);
+                }
+                if body.len() > limit {
+                    prop_assert_eq!(&answer.end, &BodyEnd::Full, "{:?}", framing);
+                }
+            }
+        }
+
+        #[test]
+        fn a_body_that_ends_early_is_broken(
+            body in proptest::collection::vec(any::<u8>(), 1..100),
+            cut in any::<proptest::sample::Index>(),
+        ) {
+            let length = Framing::Length(body.len() as u64);
+            let short = fed(length, &body[..cut.index(body.len())], &[7], 1000);
+            prop_assert!(matches!(short.end, BodyEnd::Broken(_)), "{:?}", short);
+            let coded = in_chunks(&body, &[9]);
+            // Without the last chunk's size line.
+            let short = fed(Framing::Chunked, &coded[..cut.index(coded.len() - 4)], &[7], 1000);
+            prop_assert!(matches!(short.end, BodyEnd::Broken(_)), "{:?}", short);
+        }
+
+        #[test]
+        fn any_bytes_keep_memory_bounded(
+            input in proptest::collection::vec(any::<u8>(), 0..3000),
+            pieces in proptest::collection::vec(1..800_usize, 1..4),
+            limit in 1..100_usize,
+        ) {
+            let answer = fed(Framing::Chunked, &input, &pieces, limit);
+            prop_assert!(answer.body.len() <= limit);
+            prop_assert!(answer.end != BodyEnd::Open);
+        }
+    }
+}

@@ -80,6 +80,9 @@ impl Reply {
     async fn read_head<S: AsyncRead + Unpin>(&mut self, stream: &mut S) -> Result<(), Failure> {
         let mut searched = 0;
         loop {
+            if !head::may_be_http(&self.bytes) {
+                return Err(Failure::critical(head::malformed(&self.bytes, "")));
+            }
             if let Some(end) = head::end_of_head(&self.bytes, searched) {
                 let head = head::parse(&self.bytes[..end]).map_err(Failure::critical)?;
                 self.bytes.drain(..end);
@@ -91,9 +94,6 @@ impl Reply {
                 }
                 self.head = Some(head);
                 return Ok(());
-            }
-            if !head::may_be_http(&self.bytes) {
-                return Err(Failure::critical(head::malformed(&self.bytes, "")));
             }
             if self.interim + self.bytes.len() > MAX_HEAD {
                 return Err(Failure::critical(format!(

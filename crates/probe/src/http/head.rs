@@ -158,3 +158,73 @@ pub(super) fn malformed(bytes: &[u8], reason: &str) -> String {
         format!("malformed HTTP response {line:?}: {reason}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_fields_that_matter_are_found() {
+        let head = parse(
+            b"HTTP/1.1 302 Found\r\nlocation: /a\r\nLOCATION: /b\r\nContent-Length: 7, 7\r\n\r\n",
+        );
+        assert_eq!(
+            head,
+            Ok(Head {
+                code: 302,
+                reason: "Found".into(),
+                location: Some("/a".into()),
+                framing: Framing::Length(7),
+            })
+        );
+    }
+
+    proptest! {
+        /// The model searches the whole from its start.
+        #[test]
+        fn the_end_of_a_head_is_found_however_it_comes_in(
+            input in "[a\r\n]{0,20}",
+            pieces in proptest::collection::vec(0..4_usize, 1..6),
+        ) {
+            let bytes = input.as_bytes();
+            let model = (0..=bytes.len()).find(|end| {
+                bytes[..*end].ends_with(b"\n\n") || bytes[..*end].ends_with(b"\n\r\n")
+            });
+            let mut have = 0;
+            let mut sizes = pieces.iter().cycle();
+            let found = loop {
+                let searched = have;
+                have = (have + sizes.next().map_or(1, |size| size + 1)).min(bytes.len());
+                if let Some(end) = end_of_head(&bytes[..have], searched) {
+                    break Some(end);
+                }
+                if have == bytes.len() {
+                    break None;
+                }
+            };
+            prop_assert_eq!(found, model);
+        }
+
+        #[test]
+        fn any_bytes_are_a_head_or_a_fault_in_one_line(
+            start in "(HTTP/1.1 [0-9]{3} )?",
+            rest in proptest::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let mut bytes = start.into_bytes();
+            bytes.extend(rest);
+            bytes.extend(b"\r\n\r\n");
+            match parse(&bytes) {
+                Ok(head) => prop_assert!(head.code <= 999),
+                Err(fault) => prop_assert!(!fault.contains('\n'), "{}", fault),
+            }
+        }
+
+        #[test]
+        fn fields_in_any_number_are_counted(count in 0..300_usize) {
+            let head = format!("HTTP/1.1 200 OK\r\n{}Content-Length: 5\r\n\r\n", "a:b\r\n".repeat(count));
+            let head = parse(head.as_bytes());
+            prop_assert_eq!(head.map(|head| head.framing), Ok(Framing::Length(5)));
+        }
+    }
+}

@@ -8,7 +8,8 @@ mod request;
 mod text;
 
 use evenkeel_threshold::Status;
-use tokio::io::{AsyncRead, AsyncWrite};
+use futures_util::FutureExt as _;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use self::exchange::Reply;
 use self::redirect::Hop;
@@ -53,7 +54,7 @@ async fn one_hop(
     progress: &mut Progress,
 ) -> Result<Option<(u16, String)>, Failure> {
     let url = hop.url();
-    let stream = connect(
+    let mut stream = connect(
         &url.host,
         url.port,
         &shared.policy,
@@ -62,16 +63,19 @@ async fn one_hop(
     )
     .await?;
     if !url.https {
-        return exchange(shared, check, hop, stream, progress).await;
+        return exchange(shared, check, hop, &mut stream, progress).await;
     }
     // Boxed, so that a plain probe does not carry the room for it.
     Box::pin(async {
         progress.enter(Phase::Tls);
-        let stream = shared
+        let mut stream = shared
             .tls
             .handshake(stream, &url.host, check.tls(), true)
             .await?;
-        exchange(shared, check, hop, stream, progress).await
+        let result = exchange(shared, check, hop, &mut stream, progress).await;
+        // A goodbye, if the socket takes it at once.
+        let _ = stream.shutdown().now_or_never();
+        result
     })
     .await
 }
@@ -80,13 +84,13 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
     shared: &Shared,
     check: &HttpCheck,
     hop: &Hop<'_>,
-    mut stream: S,
+    stream: &mut S,
     progress: &mut Progress,
 ) -> Result<Option<(u16, String)>, Failure> {
     progress.enter(Phase::FirstByte);
     let request = request::assemble(check, hop, shared);
     let mut reply = Reply::default();
-    reply.head(&mut stream, &request).await?;
+    reply.head(stream, &request).await?;
     if check.follow_redirects()
         && let Some(redirect) = reply.redirect()
     {
@@ -96,7 +100,7 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
     let answer = progress.answer.insert(reply.answer());
     let limit = check.output_max_size() as usize;
     reply
-        .body(&mut stream, answer, hop.method() == "HEAD", limit)
+        .body(stream, answer, hop.method() == "HEAD", limit)
         .await;
     Ok(None)
 }
