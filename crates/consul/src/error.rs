@@ -42,10 +42,12 @@ pub enum ErrorKind {
         reason: String,
     },
     /// The answer is larger than what is taken.
-    #[error("{what} is larger than {limit} bytes")]
+    #[error("{what} is larger than {limit} {unit}")]
     TooLarge {
-        /// What is too large: the answer, or one element of a list.
+        /// What is too large: the answer, a list, or one element of it.
         what: &'static str,
+        /// What is counted: bytes or elements.
+        unit: &'static str,
         /// The limit, of [`Limits`](crate::config::Limits).
         limit: u64,
     },

@@ -18,7 +18,8 @@ async fn list_error(reply: Reply) -> Error {
     let stub = Stub::start(move |_| reply.clone());
     let limits = Limits {
         answer: 1 << 20,
-        list: 4 << 20,
+        list: 1 << 20,
+        elements: 10_000,
         element: 64 << 10,
     };
     let client = Client::new(&Config {
@@ -94,13 +95,7 @@ async fn endless_answers_end_at_the_limit() {
     };
     let error = list_error(elements).await;
     assert!(
-        matches!(
-            error.kind(),
-            ErrorKind::TooLarge {
-                limit: 4_194_304,
-                ..
-            }
-        ),
+        matches!(error.kind(), ErrorKind::TooLarge { limit: 10_000, .. }),
         "{error}"
     );
     // White space for ever.
@@ -254,9 +249,9 @@ async fn silence_ends_with_the_deadline() {
 #[tokio::test]
 async fn a_body_that_trickles_ends_with_the_deadline() {
     let stub = Stub::start(|_| Reply::Stall(b"HTTP/1.1 200 OK\r\n\r\n[{},".to_vec()));
-    let timeout = Duration::from_millis(300);
+    let list_timeout = Duration::from_millis(300);
     let client = Client::new(&Config {
-        timeout,
+        list_timeout,
         ..config(&stub)
     })
     .unwrap();

@@ -72,13 +72,14 @@ fn roots(settings: &Tls) -> Result<RootCertStore, ConfigError> {
             }
         }
         files.sort();
+        let before = store.len();
         for file in files {
             // Other things may lie there too, as long as there is one certificate.
             if let Ok(found) = certificates(&file) {
                 add(&mut store, &file, found)?;
             }
         }
-        if store.is_empty() {
+        if store.len() == before {
             return Err(ConfigError::Pem {
                 path: directory.clone(),
                 what: "certificate",

@@ -111,7 +111,7 @@ impl Transport {
         &self.config
     }
 
-    /// The patience for a request that does not wait.
+    /// The patience for what is neither a list nor waits.
     pub(super) fn prompt(&self) -> Patience {
         Patience {
             deadline: self.config.timeout,
@@ -128,7 +128,10 @@ impl Transport {
                 waits: true,
             }
         } else {
-            self.prompt()
+            Patience {
+                deadline: self.config.list_timeout,
+                waits: false,
+            }
         }
     }
 
@@ -149,6 +152,7 @@ impl Transport {
                 if bytes.len() + chunk.len() > limit {
                     return Err(ErrorKind::TooLarge {
                         what: "the answer",
+                        unit: "bytes",
                         limit: limit as u64,
                     });
                 }
@@ -192,11 +196,20 @@ impl Transport {
                 if length > limits.list {
                     return Err(ErrorKind::TooLarge {
                         what: "the list",
+                        unit: "bytes",
                         limit: limits.list,
                     });
                 }
                 let one = |json: &[u8]| element(json).map(&mut take);
                 splitter.feed(&chunk, one).map_err(undecodable)?;
+                if splitter.elements() > limits.elements {
+                    let (what, unit) = ("the list", "elements");
+                    return Err(ErrorKind::TooLarge {
+                        what,
+                        unit,
+                        limit: limits.elements,
+                    });
+                }
             }
             splitter.finish().map_err(undecodable)?;
             Ok(timed(&parts.headers, started, received, length))
@@ -325,6 +338,7 @@ fn undecodable(error: crate::decode::DecodeError) -> ErrorKind {
     match error.reason {
         DecodeReason::ElementTooLarge { limit } => ErrorKind::TooLarge {
             what: "an element of the list",
+            unit: "bytes",
             limit: limit as u64,
         },
         reason => ErrorKind::Decode {

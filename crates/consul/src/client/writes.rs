@@ -2,18 +2,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use serde_json::{Value, json};
 
 use super::Client;
+use super::register::Sending;
 use crate::error::{Error, ErrorKind, Excerpt};
-use crate::request::{self, Consistency, Query};
+use crate::request::Query;
 use crate::types::CheckRef;
 use crate::write::{
-    Chunk, Loss, MAX_OPERATIONS, OpError, Record, StatusWrite, TxnReply, WriteForm, WriteOutcome,
-    get_operations, plan,
+    AfterTransaction, Chunk, MAX_OPERATIONS, OpError, StatusWrite, TxnReply, WriteForm,
+    WriteOutcome, after_transaction, plan,
 };
 
 /// Requests for one call of `write_statuses` under way at the same time.
@@ -39,11 +38,11 @@ const ESSENTIAL: [&str; 11] = [
 #[derive(Default)]
 pub(super) struct State {
     learned: Mutex<Learned>,
-    transactions: AtomicU64,
-    refused: AtomicU64,
-    registers: AtomicU64,
-    lost_races: AtomicU64,
-    repaired: AtomicU64,
+    pub(super) transactions: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) registers: AtomicU64,
+    pub(super) lost_races: AtomicU64,
+    pub(super) repaired: AtomicU64,
 }
 
 #[derive(Default, Clone)]
@@ -102,7 +101,7 @@ impl State {
     }
 }
 
-fn count(counter: &AtomicU64) {
+pub(super) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -221,38 +220,37 @@ impl Client {
     ) -> Vec<WriteOutcome> {
         let mut outcomes = Vec::with_capacity(writes.len());
         for (place, write) in writes.iter().enumerate() {
-            let record = reply
-                .records
-                .get(place)
-                .filter(|record| record.is_of(&write.check));
-            let (Some(record), WriteForm::Transaction(extras)) = (record, &write.form) else {
-                let reason = "the answer does not name every operation's check".to_owned();
-                outcomes.push(failed(ErrorKind::Decode { offset: 0, reason }));
-                continue;
-            };
-            let lost = record.losses_from(extras, left_out);
-            if lost.is_empty() {
-                // What is sent stays the form, whatever the server derives.
-                outcomes.push(WriteOutcome::Written {
-                    index: record.modify_index(),
-                    form: write.form.clone(),
-                });
-                continue;
-            }
-            self.inner.writes.learn(|learned| {
-                learned
-                    .lost
-                    .extend(lost.into_iter().filter_map(|loss| match loss {
-                        Loss::Definition(name) => Some(name),
-                        Loss::Field(_) => None,
-                    }));
+            let record = reply.records.get(place);
+            outcomes.push(match after_transaction(write, record, left_out) {
+                AfterTransaction::Written { index } => {
+                    // What was sent stays the form, whatever the server derives.
+                    WriteOutcome::Written {
+                        index,
+                        form: write.form.clone(),
+                    }
+                }
+                AfterTransaction::Lost {
+                    fields,
+                    stored,
+                    whole,
+                } => {
+                    self.inner
+                        .writes
+                        .learn(|learned| learned.lost.extend(fields));
+                    count(&self.inner.writes.repaired);
+                    let record = Sending {
+                        write,
+                        before: stored,
+                        record: whole,
+                    };
+                    let repaired = self.register_records(&[record], partition).await;
+                    repaired.into_iter().next().unwrap_or_else(fail_unplanned)
+                }
+                AfterTransaction::Unnamed => {
+                    let reason = "the answer does not name every operation's check".to_owned();
+                    failed(ErrorKind::Decode { offset: 0, reason })
+                }
             });
-            let whole = record.repaired(extras, left_out);
-            let outcome = self
-                .register_records(&[(write, record.clone(), whole)], partition)
-                .await;
-            count(&self.inner.writes.repaired);
-            outcomes.extend(outcome);
         }
         outcomes
     }
@@ -279,254 +277,12 @@ impl Client {
             .map(|(place, record)| match (faults.get(&place), record) {
                 (_, None) => WriteOutcome::Gone,
                 (Some(error), Some(_)) => failed(operation_failed(error)),
-                (None, Some(record)) => stale(&record),
+                (None, Some(record)) => WriteOutcome::stale(&record),
             })
             .collect()
     }
 
-    /// Reads checks as they are now; `None` for each that is not there.
-    async fn read_records(
-        &self,
-        checks: &[&CheckRef],
-        partition: &str,
-    ) -> Result<Vec<Option<Record>>, Error> {
-        let mut records: Vec<Option<Record>> = checks.iter().map(|_| None).collect();
-        let mut wanted: Vec<usize> = (0..checks.len()).collect();
-        let query = Query {
-            consistency: Consistency::Consistent,
-            ..self.scope(partition)
-        };
-        // Each round leaves out what the one before has called missing.
-        while !wanted.is_empty() {
-            let reply = self
-                .txn(
-                    get_operations(wanted.iter().map(|place| checks[*place])),
-                    &query,
-                )
-                .await?;
-            if reply.errors.is_empty() {
-                for (place, record) in wanted.iter().zip(reply.records) {
-                    records[*place] = Some(record).filter(|record| record.is_of(checks[*place]));
-                }
-                break;
-            }
-            if let Some(error) = reply.errors.iter().find(|error| !error.is_missing()) {
-                return Err(Error::new("PUT /v1/txn", operation_failed(error)));
-            }
-            let missing: BTreeSet<usize> =
-                reply.errors.iter().map(|error| error.op_index).collect();
-            let mut place = 0;
-            wanted.retain(|_| {
-                place += 1;
-                !missing.contains(&(place - 1))
-            });
-        }
-        Ok(records)
-    }
-
-    /// Read, compare the index, register, read back.
-    async fn write_by_register(
-        &self,
-        writes: &[&StatusWrite],
-        partition: &str,
-    ) -> Vec<WriteOutcome> {
-        let checks: Vec<&CheckRef> = writes.iter().map(|write| &write.check).collect();
-        let now = match self.read_records(&checks, partition).await {
-            Ok(now) => now,
-            Err(error) => return all_failed(writes, error),
-        };
-        let mut outcomes: Vec<Option<WriteOutcome>> = writes.iter().map(|_| None).collect();
-        let mut current = Vec::new();
-        let mut places = Vec::new();
-        for (place, (write, record)) in writes.iter().zip(now).enumerate() {
-            match record {
-                None => outcomes[place] = Some(WriteOutcome::Gone),
-                Some(record) if record.modify_index() != write.index => {
-                    outcomes[place] = Some(stale(&record));
-                }
-                Some(record) => {
-                    current.push((*write, record.clone(), record));
-                    places.push(place);
-                }
-            }
-        }
-        let written = self.register_records(&current, partition).await;
-        for (place, outcome) in places.into_iter().zip(written) {
-            outcomes[place] = Some(outcome);
-        }
-        outcomes
-            .into_iter()
-            .map(|outcome| outcome.unwrap_or_else(fail_unplanned))
-            .collect()
-    }
-
-    /// Registers each `(write, record in the catalog, record to send)` with
-    /// the write's status, and reads it back.
-    async fn register_records(
-        &self,
-        records: &[(&StatusWrite, Record, Record)],
-        partition: &str,
-    ) -> Vec<WriteOutcome> {
-        if records.is_empty() {
-            return Vec::new();
-        }
-        let mut by_node: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
-        for (place, (write, _, _)) in records.iter().enumerate() {
-            let scope = (write.check.node.as_str(), write.check.namespace.as_str());
-            by_node.entry(scope).or_default().push(place);
-        }
-        let mut errors: BTreeMap<usize, Arc<Error>> = BTreeMap::new();
-        for ((node, namespace), places) in by_node {
-            // One request for the checks of a node: one raft entry, and the
-            // shortest time between the read and the write.
-            if let Err(error) = self
-                .register_on(node, namespace, partition, records, &places)
-                .await
-            {
-                if places.len() == 1 || error.is_retryable() && error.status().is_none() {
-                    let error = Arc::new(error);
-                    errors.extend(places.iter().map(|place| (*place, Arc::clone(&error))));
-                    continue;
-                }
-                // One of them may be at fault: each for itself.
-                for place in places {
-                    let alone = self
-                        .register_on(node, namespace, partition, records, &[place])
-                        .await;
-                    if let Err(error) = alone {
-                        errors.insert(place, Arc::new(error));
-                    }
-                }
-            }
-        }
-        self.read_back(records, partition, &errors).await
-    }
-
-    async fn register_on(
-        &self,
-        node: &str,
-        namespace: &str,
-        partition: &str,
-        records: &[(&StatusWrite, Record, Record)],
-        places: &[usize],
-    ) -> Result<(), Error> {
-        let checks: Vec<Value> = places
-            .iter()
-            .map(|place| {
-                let (write, _, record) = &records[*place];
-                Value::Object(record.with_status(write.status, &write.output).0)
-            })
-            .collect();
-        let mut body = json!({"Node": node, "SkipNodeUpdate": true, "Checks": checks});
-        if !partition.is_empty() {
-            body["Partition"] = partition.into();
-        }
-        let scope = Query {
-            namespace: Some(namespace.to_owned()),
-            ..self.scope(partition)
-        };
-        count(&self.inner.writes.registers);
-        self.put(request::register_json(
-            Bytes::from(body.to_string()),
-            &scope,
-        ))
-        .await
-    }
-
-    async fn read_back(
-        &self,
-        records: &[(&StatusWrite, Record, Record)],
-        partition: &str,
-        errors: &BTreeMap<usize, Arc<Error>>,
-    ) -> Vec<WriteOutcome> {
-        let checks: Vec<&CheckRef> = records.iter().map(|(write, _, _)| &write.check).collect();
-        let now = match self.read_records(&checks, partition).await {
-            Ok(now) => now,
-            Err(error) => {
-                let error = Arc::new(error);
-                return records
-                    .iter()
-                    .map(|_| WriteOutcome::Failed(Arc::clone(&error)))
-                    .collect();
-            }
-        };
-        let mut outcomes = Vec::with_capacity(records.len());
-        for (place, ((write, before, sent), now)) in records.iter().zip(now).enumerate() {
-            if let Some(error) = errors.get(&place) {
-                outcomes.push(WriteOutcome::Failed(Arc::clone(error)));
-                continue;
-            }
-            let Some(now) = now else {
-                count(&self.inner.writes.lost_races);
-                outcomes.push(WriteOutcome::Gone);
-                continue;
-            };
-            let ours = now.same_but_status(sent)
-                && now.status() == Some(write.status)
-                && now.output() == &*write.output;
-            let created_again = now.create_index() != before.create_index();
-            if created_again && ours && now.create_index() == now.modify_index() {
-                // It had been removed between our read and our write, and our
-                // write has brought it back.
-                count(&self.inner.writes.lost_races);
-                self.take_back(&write.check, &now, partition).await;
-                outcomes.push(WriteOutcome::Gone);
-            } else if ours && !created_again {
-                outcomes.push(WriteOutcome::Written {
-                    index: now.modify_index(),
-                    form: now.form(),
-                });
-            } else {
-                count(&self.inner.writes.lost_races);
-                outcomes.push(stale(&now));
-            }
-        }
-        outcomes
-    }
-
-    /// Removes a check that only our write has brought back, and the empty node
-    /// that Consul makes for a check without one (seen on 1.8.7), each unless
-    /// it has changed since.
-    async fn take_back(&self, check: &CheckRef, record: &Record, partition: &str) {
-        let mut wanted = json!({
-            "Node": check.node, "CheckID": check.check_id, "ModifyIndex": record.modify_index()
-        });
-        for (key, value) in [
-            ("Namespace", &check.namespace),
-            ("Partition", &check.partition),
-        ] {
-            if !value.is_empty() {
-                wanted[key] = value.as_str().into();
-            }
-        }
-        let operations = json!([{"Check": {"Verb": "delete-cas", "Check": wanted}}]);
-        let scope = self.scope(partition);
-        // If this fails the check stays until its owner removes it again; the
-        // outcome is Gone all the same, and the race was counted.
-        let removed = self.txn(Bytes::from(operations.to_string()), &scope).await;
-        if removed.is_ok_and(|reply| reply.errors.is_empty()) {
-            let query = Query {
-                consistency: Consistency::Consistent,
-                ..scope.clone()
-            };
-            let Ok(node) = self.catalog_node(&check.node, &query).await else {
-                return;
-            };
-            let Some(node) = node.value else { return };
-            let made_by_us = node.node.create_index == record.create_index()
-                && node.node.modify_index == record.create_index()
-                && node.services.is_empty();
-            if made_by_us {
-                let wanted = json!({
-                    "Node": check.node, "ModifyIndex": node.node.modify_index
-                });
-                let operations = json!([{"Node": {"Verb": "delete-cas", "Node": wanted}}]);
-                let _ = self.txn(Bytes::from(operations.to_string()), &scope).await;
-            }
-        }
-    }
-
-    fn scope(&self, partition: &str) -> Query {
+    pub(super) fn scope(&self, partition: &str) -> Query {
         Query {
             partition: Some(partition.to_owned()),
             ..Query::default()
@@ -548,16 +304,7 @@ fn plan_again(writes: &[&StatusWrite], refused: &BTreeSet<String>) -> Option<Vec
     Some(format!("[{}]", operations?.join(",")).into_bytes())
 }
 
-fn stale(record: &Record) -> WriteOutcome {
-    WriteOutcome::Stale {
-        index: record.modify_index(),
-        form: record.form(),
-        status: record.status(),
-        output: record.output().to_owned(),
-    }
-}
-
-fn operation_failed(error: &OpError) -> ErrorKind {
+pub(super) fn operation_failed(error: &OpError) -> ErrorKind {
     // Consul says 409 for the transaction; what matters is the operation.
     let denied = error.what.contains("Permission denied") || error.what.contains("ACL not found");
     ErrorKind::Status {
@@ -571,11 +318,11 @@ fn operation_failed(error: &OpError) -> ErrorKind {
     }
 }
 
-fn failed(kind: ErrorKind) -> WriteOutcome {
+pub(super) fn failed(kind: ErrorKind) -> WriteOutcome {
     WriteOutcome::Failed(Arc::new(Error::new("PUT /v1/txn", kind)))
 }
 
-fn all_failed(writes: &[&StatusWrite], error: Error) -> Vec<WriteOutcome> {
+pub(super) fn all_failed(writes: &[&StatusWrite], error: Error) -> Vec<WriteOutcome> {
     let error = Arc::new(error);
     writes
         .iter()
@@ -583,6 +330,6 @@ fn all_failed(writes: &[&StatusWrite], error: Error) -> Vec<WriteOutcome> {
         .collect()
 }
 
-fn fail_unplanned() -> WriteOutcome {
+pub(super) fn fail_unplanned() -> WriteOutcome {
     failed(ErrorKind::Request("the write was in no request".to_owned()))
 }

@@ -48,9 +48,12 @@ pub struct Config {
     pub partition: Option<String>,
     /// The datacenter of requests; the agent's own if not set.
     pub datacenter: Option<String>,
-    /// Deadline of a request that does not wait for changes, its body
-    /// included. 30 s by default: a list of 20,000 checks takes a loaded
-    /// server seconds.
+    /// Deadline of a list that does not wait for changes, its body included.
+    /// 30 s by default: one of 20,000 checks takes a loaded server seconds.
+    pub list_timeout: Duration,
+    /// Deadline of every other request. 10 s by default: longer than the 7 s
+    /// for which Consul itself waits for a leader before it says that there is
+    /// none.
     pub timeout: Duration,
     /// Deadline for a connection to be made, TLS included. 5 s by default.
     pub connect_timeout: Duration,
@@ -73,7 +76,8 @@ impl Default for Config {
             namespace: None,
             partition: None,
             datacenter: None,
-            timeout: Duration::from_secs(30),
+            list_timeout: Duration::from_secs(30),
+            timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(5),
             max_concurrency: 32,
             limits: Limits::default(),
@@ -130,6 +134,9 @@ pub struct Limits {
     /// Bytes of a list's answer in all; 1 GiB by default. Lists are decoded
     /// as they come in, so this is not memory.
     pub list: u64,
+    /// Elements of a list; 300,000 by default. Each is some hundred bytes of
+    /// memory for whoever keeps it, however few bytes it was in the answer.
+    pub elements: u64,
     /// Bytes of one element of a list; 4 MiB by default (Consul's own limit
     /// for what a request may carry is 512 KiB).
     pub element: usize,
@@ -140,6 +147,7 @@ impl Default for Limits {
         Self {
             answer: 16 << 20,
             list: 1 << 30,
+            elements: 300_000,
             element: 4 << 20,
         }
     }

@@ -19,11 +19,13 @@ mod form;
 mod plan;
 mod record;
 mod reply;
+mod verdict;
 
 pub use form::{Extras, TRANSACTION_FIELDS, WriteForm};
 pub use plan::{Chunk, MAX_BODY, MAX_OPERATIONS, operation, plan};
 pub use record::{Loss, Record};
 pub use reply::{OpError, TxnReply, get_operations};
+pub use verdict::{AfterTransaction, ReadBack, after_transaction, read_back};
 
 use std::sync::Arc;
 
@@ -76,6 +78,16 @@ pub enum WriteOutcome {
 }
 
 impl WriteOutcome {
+    /// [`Stale`](Self::Stale), with what the record in the catalog says.
+    pub fn stale(record: &Record) -> Self {
+        Self::Stale {
+            index: record.modify_index(),
+            form: record.form(),
+            status: record.status(),
+            output: record.output().to_owned(),
+        }
+    }
+
     /// Whether it is in the catalog, as sent.
     pub fn is_written(&self) -> bool {
         matches!(self, Self::Written { .. })

@@ -97,7 +97,7 @@ impl Record {
     /// The record with the members that a transaction sent put back, whatever
     /// the server made of them. `left_out` were not sent.
     #[must_use]
-    pub(crate) fn repaired(&self, extras: &Extras, left_out: &BTreeSet<String>) -> Self {
+    pub fn repaired(&self, extras: &Extras, left_out: &BTreeSet<String>) -> Self {
         let mut record = self.clone();
         record.0.extend(sent(extras, left_out));
         record
@@ -114,7 +114,7 @@ impl Record {
     }
 
     /// What a transaction sent and the record does not have.
-    pub(crate) fn losses_from(&self, extras: &Extras, left_out: &BTreeSet<String>) -> Vec<Loss> {
+    pub fn losses_from(&self, extras: &Extras, left_out: &BTreeSet<String>) -> Vec<Loss> {
         losses(&sent(extras, left_out), &self.0)
     }
 }
