@@ -20,6 +20,9 @@ pub(crate) struct Removal {
     pub(crate) ticket: Option<u64>,
     /// It worked; what is left is that the catalog drops the checks.
     pub(crate) done: bool,
+    /// After it worked, and after `not_before`, the catalog still listed the
+    /// registration: it did not work after all.
+    pub(crate) listed_since: bool,
     /// No other request earlier. While one is unanswered: when it is taken for
     /// failed.
     pub(crate) not_before: Timestamp,
@@ -39,12 +42,14 @@ impl Removals {
             check: check.clone(),
             ticket: None,
             done: false,
+            listed_since: false,
             not_before: answer_by,
             attempts: 0,
         });
         removal.check = check;
         removal.ticket = Some(self.next_ticket);
         removal.done = false;
+        removal.listed_since = false;
         removal.not_before = answer_by;
         self.next_ticket
     }
@@ -57,6 +62,16 @@ impl Removals {
             .find(|removal| removal.ticket == Some(ticket))?;
         removal.ticket = None;
         Some(removal)
+    }
+
+    /// The catalog lists the registration of `service` that was removed.
+    pub(crate) fn listed(&mut self, service: &CheckId, now: Timestamp) {
+        if let Some(removal) = self.services.get_mut(service)
+            && removal.done
+            && removal.not_before <= now
+        {
+            removal.listed_since = true;
+        }
     }
 
     pub(crate) fn forget(&mut self, service: &CheckId) {

@@ -200,8 +200,12 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             let reason = StateRestart::Reregistered;
             self.emit(now, id.clone(), EventKind::StateRestarted { reason });
         }
-        if registered_again && let Some(service) = id.service() {
-            self.removals.forget(&service);
+        if removed && let Some(service) = id.service() {
+            if registered_again {
+                self.removals.forget(&service);
+            } else if !older {
+                self.removals.listed(&service, now);
+            }
         }
         if !restarted && !rethresholded {
             diff.unchanged += 1;

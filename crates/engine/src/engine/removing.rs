@@ -30,7 +30,12 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             return Some(due);
         }
         let removal = slot.id.service().and_then(|id| self.removals.get(&id));
-        Some(removal.map_or(due, |removal| due.max(removal.not_before)))
+        match removal {
+            // Someone may have registered it again since. Only the list can tell.
+            Some(removal) if removal.done && !removal.listed_since => None,
+            Some(removal) => Some(due.max(removal.not_before)),
+            None => Some(due),
+        }
     }
 
     pub(super) fn ask_removal(&mut self, key: u32, now: Timestamp) {
@@ -80,7 +85,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             Ok(()) => {
                 removal.done = true;
                 removal.attempts = 0;
-                // If the catalog still has it by then, it did not work after all.
+                // Lists from before may be on their way for a while.
                 removal.not_before = now.saturating_add(self.settings.answer_deadline);
                 self.counters.deregistrations += 1;
                 EventKind::Deregistered

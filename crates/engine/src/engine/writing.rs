@@ -50,6 +50,9 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             }
             return self.enqueue(key, now);
         }
+        if flight.is_none() {
+            slot.drifted = false;
+        }
         if slot
             .pending
             .as_ref()
