@@ -32,7 +32,7 @@ fn simulation_of_everything_that_goes_wrong() {
     let seeds = number("EVENKEEL_SIMULATION_SEEDS", 300);
     for seed in first..first + seeds {
         let run = catch_unwind(AssertUnwindSafe(|| {
-            world::World::new(seed, seeds == 1).run()
+            world::World::new(seed, seeds == 1).run();
         }));
         if let Err(panic) = run {
             eprintln!(

@@ -246,6 +246,8 @@ impl World {
         self.check_the_end();
     }
 
+    // The story of one seed, for whoever asked for it.
+    #[expect(clippy::print_stderr)]
     fn say(&self, what: impl FnOnce() -> String) {
         if self.aloud {
             eprintln!("{:>6} process {}: {}", self.now - EPOCH, self.life, what());
