@@ -30,6 +30,9 @@ pub struct Arguments {
 pub enum Command {
     /// Run the daemon. `evenkeel --config-file X` alone means this, too.
     Run(RunArguments),
+    /// Watch a few made-up targets for a while: what raw results would have
+    /// reported, and what is reported instead.
+    Demo(DemoArguments),
     /// Show each check of a running daemon: its status, what is pending, and
     /// its thresholds.
     Status(StatusArguments),
@@ -133,6 +136,18 @@ pub struct RunArguments {
     /// Where the configuration comes from.
     #[command(flatten)]
     pub layers: LayerArguments,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct DemoArguments {
+    /// End after so many seconds. Without it, at Ctrl-C.
+    #[arg(long, value_name = "N", conflicts_with = "duration")]
+    pub seconds: Option<u32>,
+
+    /// End after this long, e.g. 1m30s.
+    #[arg(long, alias = "for", value_name = "DURATION")]
+    pub duration: Option<String>,
 }
 
 /// Arguments of `status`.

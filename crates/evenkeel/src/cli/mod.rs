@@ -3,6 +3,7 @@
 mod arguments;
 mod compat;
 mod config;
+mod demo;
 mod output;
 mod run;
 mod status;
@@ -13,8 +14,8 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 
 pub use arguments::{
-    Arguments, Command, ConfigArguments, ConfigCommand, LayerArguments, RunArguments,
-    StatusArguments,
+    Arguments, Command, ConfigArguments, ConfigCommand, DemoArguments, LayerArguments,
+    RunArguments, StatusArguments,
 };
 
 use crate::environment::Environment;
@@ -34,6 +35,7 @@ fn dispatch(arguments: &Arguments, environment: &Environment) -> Exit {
     let json = arguments.json;
     let result = match &arguments.command {
         Command::Run(run) => return run::run(run, json, environment),
+        Command::Demo(arguments) => demo::run(arguments, json, environment),
         Command::Status(status) => {
             status::run(status, arguments.admin.as_deref(), json, environment)
         }

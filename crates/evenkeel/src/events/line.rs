@@ -181,6 +181,66 @@ pub struct PhasesMs {
 mod tests {
     use super::*;
 
+    const DOCS: &str = include_str!("../../../../docs/events.md");
+
+    /// Every event; the compiler asks for a new one here.
+    fn all() -> Vec<Kind> {
+        let mut all = vec![Kind::Started];
+        while let Some(next) = match all[all.len() - 1] {
+            Kind::Started => Some(Kind::Stopped),
+            Kind::Stopped => Some(Kind::Paused),
+            Kind::Paused => Some(Kind::Transition),
+            Kind::Transition => Some(Kind::CheckAdded),
+            Kind::CheckAdded => Some(Kind::CheckRemoved),
+            Kind::CheckRemoved => Some(Kind::CheckRestarted),
+            Kind::CheckRestarted => Some(Kind::ThresholdsChanged),
+            Kind::ThresholdsChanged => Some(Kind::StateRestarted),
+            Kind::StateRestarted => Some(Kind::StateDamaged),
+            Kind::StateDamaged => Some(Kind::UnprobedStarted),
+            Kind::UnprobedStarted => Some(Kind::UnprobedEnded),
+            Kind::UnprobedEnded => Some(Kind::ProbeLost),
+            Kind::ProbeLost => Some(Kind::Drift),
+            Kind::Drift => Some(Kind::WriteLost),
+            Kind::WriteLost => Some(Kind::WriteFailed),
+            Kind::WriteFailed => Some(Kind::Deregistering),
+            Kind::Deregistering => Some(Kind::Deregistered),
+            Kind::Deregistered => Some(Kind::DeregistrationFailed),
+            Kind::DeregistrationFailed => Some(Kind::Unsupported),
+            Kind::Unsupported => Some(Kind::ThresholdFault),
+            Kind::ThresholdFault => Some(Kind::CatalogFault),
+            Kind::CatalogFault => Some(Kind::CatalogDegraded),
+            Kind::CatalogDegraded => Some(Kind::CatalogRecovered),
+            Kind::CatalogRecovered => Some(Kind::WritesHeld),
+            Kind::WritesHeld => Some(Kind::WritesResumed),
+            Kind::WritesResumed => Some(Kind::OtherMonitor),
+            Kind::OtherMonitor | Kind::Unknown => None,
+        } {
+            all.push(next);
+        }
+        all
+    }
+
+    #[test]
+    fn the_pages_sample_is_what_is_written() {
+        let sample: Vec<&str> = DOCS.lines().filter(|line| line.starts_with('{')).collect();
+        assert!(sample.len() > 3);
+        for line in sample {
+            let read: EventLine = serde_json::from_str(line).unwrap();
+            assert_ne!(read.event, Kind::Unknown, "{line}");
+            // Written again it is the same, so the sample has nothing that the
+            // daemon would not write.
+            assert_eq!(serde_json::to_string(&read).unwrap(), line);
+        }
+    }
+
+    #[test]
+    fn the_page_lists_every_event() {
+        for kind in all() {
+            let word = serde_json::to_string(&kind).unwrap().replace('"', "`");
+            assert!(DOCS.contains(&word), "{word} is not in docs/events.md");
+        }
+    }
+
     #[test]
     fn an_event_of_a_later_version_can_still_be_read() {
         let line = r#"{"v":1,"time":"2026-11-30T10:00:00.000Z","event":"teleported","extra":7}"#;
