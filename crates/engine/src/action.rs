@@ -79,8 +79,9 @@ pub enum WriteReason {
 pub enum Written<W> {
     /// It is in the catalog, whose entry now has this token.
     Done(W),
-    /// The entry had changed before. This is what it is now, by a fresh and
-    /// consistent read; the engine decides again.
+    /// The entry had changed before, or another one of the same batch had and
+    /// all were rolled back. This is what it is now, by a fresh and consistent
+    /// read; the engine decides again.
     Stale {
         /// Its token.
         token: W,

@@ -41,6 +41,8 @@ pub struct Counters {
     pub batches: u64,
     /// Writes that came too late: the entry had changed.
     pub lost_races: u64,
+    /// Writes undone since another one of their batch came too late.
+    pub rolled_back: u64,
     /// Writes that failed.
     pub failed_writes: u64,
     /// Writes that were refused.

@@ -20,6 +20,10 @@ impl Restored {
             .extend(saved.map(|check| (check.id.clone(), check)));
     }
 
+    pub(crate) fn get(&self, id: &CheckId) -> Option<&SavedCheck> {
+        self.checks.get(id)
+    }
+
     pub(crate) fn take(&mut self, id: &CheckId) -> Option<SavedCheck> {
         self.checks.remove(id)
     }

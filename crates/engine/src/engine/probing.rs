@@ -103,10 +103,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             slot.raw_changes = slot.raw_changes.saturating_add(1);
             self.counters.raw_changes += 1;
         }
-        let count = match slot.strategy.outlook(&slot.state, now) {
-            Outlook::Counting { seen, needed, .. } => (seen + 1, needed),
-            _ => (1, 1),
-        };
+        let outlook = slot.strategy.outlook(&slot.state, now);
         slot.strategy.observe(&mut slot.state, observation, now);
         slot.probed = true;
         slot.verified = true;
@@ -116,6 +113,16 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             self.emit(now, id, EventKind::UnprobedEnded { run });
         }
         if changed {
+            let count = match outlook {
+                // Toward the side to which the status went.
+                Outlook::Counting {
+                    toward,
+                    seen,
+                    needed,
+                    ..
+                } if (toward > before) == (status > before) => (seen.saturating_add(1), needed),
+                _ => (1, 1),
+            };
             self.changed(key, before, Some(status), count, now);
         }
         self.settle(key, Some((status, output)), now);

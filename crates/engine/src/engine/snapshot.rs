@@ -1,7 +1,8 @@
 use evenkeel_threshold::{Strategy, Timestamp};
 
 use super::Engine;
-use crate::{SavedCheck, Token};
+use crate::slot::Slot;
+use crate::{CheckId, SavedCheck, Token};
 
 /// What survives the process.
 impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
@@ -23,13 +24,27 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
     /// What has to be saved so that another engine can go on.
     pub fn snapshot(&self, _now: Timestamp) -> impl Iterator<Item = SavedCheck> {
         let live = self.slots.iter().filter(|slot| !slot.departed);
-        let live = live.map(|slot| SavedCheck {
-            id: slot.id.clone(),
-            record: slot.strategy.save(&slot.state),
-            critical_since: slot.critical_since,
-            last_transition: slot.last_transition,
-            next_due: slot.next_due,
-        });
-        live.chain(self.restored.iter().cloned())
+        live.map(Slot::save).chain(self.restored.iter().cloned())
+    }
+
+    /// The same of one check, for a hand-over.
+    pub fn snapshot_of(&self, id: &CheckId) -> Option<SavedCheck> {
+        let slot = self.index.get(id).and_then(|&key| self.slots.get(key));
+        match slot.filter(|slot| !slot.departed) {
+            Some(slot) => Some(slot.save()),
+            None => self.restored.get(id).cloned(),
+        }
+    }
+}
+
+impl<D, W, S: Strategy> Slot<D, W, S> {
+    fn save(&self) -> SavedCheck {
+        SavedCheck {
+            id: self.id.clone(),
+            record: self.strategy.save(&self.state),
+            critical_since: self.critical_since,
+            last_transition: self.last_transition,
+            next_due: self.next_due,
+        }
     }
 }

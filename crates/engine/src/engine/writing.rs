@@ -218,7 +218,8 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
                 status,
                 output_hash,
             } => {
-                self.counters.lost_races += 1;
+                // An unchanged entry was only rolled back with those of others.
+                let lost = slot.known.token.is_older_than(&token);
                 slot.known = Entry {
                     token,
                     status,
@@ -230,11 +231,16 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
                     backoff(&self.settings, &id, flight.attempts)
                 };
                 slot.try_again(flight, now.saturating_add(delay));
-                let kind = EventKind::WriteLost {
-                    catalog: status,
-                    ours,
-                };
-                self.emit(now, id, kind);
+                if lost {
+                    self.counters.lost_races += 1;
+                    let kind = EventKind::WriteLost {
+                        catalog: status,
+                        ours,
+                    };
+                    self.emit(now, id, kind);
+                } else {
+                    self.counters.rolled_back += 1;
+                }
             }
             Written::Gone => {
                 self.counters.gone_writes += 1;

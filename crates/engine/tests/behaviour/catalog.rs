@@ -28,7 +28,7 @@ fn a_refresh_keeps_the_counts() {
     }
     assert_eq!(seen(&rig, "a"), 2);
     rig.probes.retain(|(_, probed, ..)| *probed == id("a"));
-    while rig.probes.is_empty() {
+    for _ in 0..10 {
         rig.pass(secs(1));
         rig.probes.retain(|(_, probed, ..)| *probed == id("a"));
     }

@@ -89,7 +89,7 @@ proptest! {
         20 => 0u64..5000,
         1 => Just(u64::MAX),
         1 => Just(3_600_000),
-    ], any::<bool>()), 0..200)) {
+    ], any::<bool>()), 0..100)) {
         let mut engine = Engine::new(Settings::default());
         let mut tickets = Tickets { probes: vec![], writes: vec![], removals: vec![] };
         let mut now = Timestamp::from_millis(1_800_000_000_000);

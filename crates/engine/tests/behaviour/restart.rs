@@ -127,7 +127,10 @@ fn a_snapshot_restored_and_saved_again_is_the_same() {
     rig.list(&checks);
     rig.results("PFPFFW");
     let saved = sorted(&rig);
+    let one = rig.engine.snapshot_of(&saved[0].id);
+    assert_eq!(one.as_ref(), Some(&saved[0]));
     let mut next = rig.restarted();
+    assert_eq!(next.engine.snapshot_of(&saved[0].id), one);
     assert_eq!(sorted(&next), saved);
     next.list(&checks);
     assert_eq!(sorted(&next), saved);

@@ -131,7 +131,11 @@ impl Rig {
     }
 
     pub(crate) fn drain(&mut self) {
-        while let Some(action) = self.engine.poll_action(self.now) {
+        for polls in 0.. {
+            assert!(polls < 100_000, "no end of actions");
+            let Some(action) = self.engine.poll_action(self.now) else {
+                return;
+            };
             match action {
                 Action::Probe {
                     ticket,
@@ -196,6 +200,17 @@ impl Rig {
                 _ => panic!("{result}"),
             }
         }
+    }
+
+    /// Waits for the next batch.
+    pub(crate) fn await_batch(&mut self) {
+        for _ in 0..6000 {
+            if !self.batches.is_empty() {
+                return;
+            }
+            self.pass(millis(10));
+        }
+        panic!("no write comes");
     }
 
     /// The only write of the only batch.

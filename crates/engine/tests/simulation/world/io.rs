@@ -129,6 +129,7 @@ impl World {
             // A failed one is tried again before.
             let unlucky = self.engine.counters().failed_writes
                 + self.engine.counters().lost_races
+                + self.engine.counters().rolled_back
                 + self.engine.counters().refused_writes
                 + self.engine.counters().gone_writes
                 > 0;

@@ -407,12 +407,13 @@ impl World {
             drifts,
             failed_writes,
             lost_races,
+            rolled_back,
             refused_writes,
             gone_writes,
             ..
         } = *self.engine.counters();
         assert_eq!(transitions, self.spec.transitions);
-        let excuses = failed_writes + lost_races + refused_writes + gone_writes;
+        let excuses = failed_writes + lost_races + rolled_back + refused_writes + gone_writes;
         // A check that starts may find an earlier write of it on the way.
         let excuses = excuses + self.restarts;
         assert!(
