@@ -1,0 +1,278 @@
+//! The program as a process: signals, pauses, limits. The checks come from a
+//! file, so no Consul is needed.
+#![expect(
+    clippy::unwrap_used,
+    reason = "allow-unwrap-in-tests does not know the helpers of an integration test"
+)]
+
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+
+use evenkeel_testkit::{Reply, Stub, eventually};
+use serde_json::Value;
+
+/// A daemon on a file of checks, in a directory of its own. Killed when dropped.
+struct Process {
+    child: Child,
+    dir: tempfile::TempDir,
+}
+
+impl Process {
+    /// `limit`: how many files the process may have open.
+    fn start(checks: &str, limit: Option<u32>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("checks.toml"), checks).unwrap();
+        let log = std::fs::File::create(dir.path().join("log")).unwrap();
+        let limit = limit.map_or_else(String::new, |limit| format!("ulimit -n {limit} && "));
+        let child = Command::new("sh")
+            .args(["-c", &format!("{limit}exec \"$@\""), "sh"])
+            .arg(env!("CARGO_BIN_EXE_evenkeel"))
+            .arg("run")
+            .arg("--json")
+            .arg("--file")
+            .arg(dir.path().join("checks.toml"))
+            .arg("--state-dir")
+            .arg(dir.path().join("state"))
+            .arg("--set")
+            .arg(format!(
+                "admin.listen=unix:{}",
+                dir.path().join("admin.sock").display()
+            ))
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        Self { child, dir }
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .args([format!("-{name}"), self.child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.path("log")).unwrap()
+    }
+
+    fn events(&self, kind: &str) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.path("state/events.jsonl")).unwrap_or_default();
+        text.lines()
+            // The last line may still be under way.
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter(|event| event["event"] == kind)
+            .collect()
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        eventually("it ends", || self.child.try_wait().unwrap())
+    }
+
+    fn wait_for_event(&self, kind: &str) -> Value {
+        eventually(&format!("{kind}\n{}", self.log()), || {
+            self.events(kind).pop()
+        })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A target that answers with the status in the number, and a count of requests.
+fn target() -> (Stub, Arc<AtomicU16>, Arc<AtomicU64>) {
+    let (status, count) = (Arc::new(AtomicU16::new(200)), Arc::new(AtomicU64::new(0)));
+    let (answer, counted) = (Arc::clone(&status), Arc::clone(&count));
+    let stub = Stub::start(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Reply::status(answer.load(Ordering::SeqCst), "body")
+    });
+    (stub, status, count)
+}
+
+fn check(name: &str, address: &str, more: &str) -> String {
+    format!(
+        "[[check]]\nname = \"{name}\"\nhttp = \"http://{address}/\"\ninterval = \"1s\"\n\
+         timeout = \"1s\"\ninitial_status = \"passing\"\n{more}\n"
+    )
+}
+
+#[test]
+fn sigterm_ends_it_in_order() {
+    let (stub, _, count) = target();
+    let mut process = Process::start(&check("a", &stub.address(), ""), None);
+    eventually("it probes", || {
+        (count.load(Ordering::SeqCst) > 1).then_some(())
+    });
+    process.signal("TERM");
+    assert_eq!(process.wait().code(), Some(0), "{}", process.log());
+    assert_eq!(process.events("stopped").len(), 1);
+    let state = std::fs::read_to_string(process.path("state/checks.state")).unwrap();
+    assert!(state.ends_with("{\"checks\":1}\n"), "{state}");
+    assert!(!process.path("admin.sock").exists());
+    for line in process.log().lines() {
+        assert!(
+            serde_json::from_str::<Value>(line).is_ok(),
+            "not JSON: {line}"
+        );
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let stub = Stub::start(|_| Reply::Silence);
+    let slow = check("a", &stub.address(), "").replace("timeout = \"1s\"", "timeout = \"1h\"");
+    let mut process = Process::start(&slow, None);
+    eventually("a probe is under way", || {
+        (!stub.requests().is_empty()).then_some(())
+    });
+    process.signal("TERM");
+    eventually("it is stopping", || {
+        process.log().contains("stopping").then_some(())
+    });
+    assert!(
+        process.child.try_wait().unwrap().is_none(),
+        "it did not wait for its probe"
+    );
+    process.signal("TERM");
+    let code = process.wait().code();
+    assert!(code.is_some_and(|code| code != 0), "{code:?}");
+}
+
+// P104: a process that stood still has learned nothing of its targets.
+#[test]
+fn a_stopped_process_flips_nothing() {
+    let (stub, _, count) = target();
+    let process = Process::start(&check("a", &stub.address(), ""), None);
+    for round in 1..=3 {
+        let before = count.load(Ordering::SeqCst);
+        eventually("it probes", || {
+            (count.load(Ordering::SeqCst) > before + 1).then_some(())
+        });
+        process.signal("STOP");
+        // Longer than any timeout of the check.
+        evenkeel_testkit::wait_for(std::time::Duration::from_secs(3), || None::<()>);
+        process.signal("CONT");
+        eventually("the pause is noticed", || {
+            (process.events("paused").len() >= round).then_some(())
+        });
+    }
+    let before = count.load(Ordering::SeqCst);
+    eventually("it probes on", || {
+        (count.load(Ordering::SeqCst) > before + 2).then_some(())
+    });
+    assert_eq!(process.events("transition"), Vec::<Value>::new());
+}
+
+#[test]
+fn the_log_has_a_line_per_change_and_none_per_failing_probe() {
+    let (stub, status, count) = target();
+    let process = Process::start(&check("a", &stub.address(), ""), None);
+    eventually("it probes", || {
+        (count.load(Ordering::SeqCst) > 0).then_some(())
+    });
+    status.store(503, Ordering::SeqCst);
+    let transition = process.wait_for_event("transition");
+    assert_eq!(transition["from"], "passing");
+    assert_eq!(transition["to"], "critical");
+    assert_eq!(transition["seen"], 1);
+    assert!(
+        transition["phases_ms"]["connect"].is_number(),
+        "{transition}"
+    );
+    let before = count.load(Ordering::SeqCst);
+    eventually("five more", || {
+        (count.load(Ordering::SeqCst) > before + 5).then_some(())
+    });
+    assert_eq!(
+        process.log().matches("status changed").count(),
+        1,
+        "{}",
+        process.log()
+    );
+}
+
+// P128: out of descriptors is our own trouble.
+#[test]
+fn a_lack_of_descriptors_flips_no_check() {
+    let (stub, _, _) = target();
+    let silent = Stub::start(|_| Reply::Silence);
+    let mut checks = String::new();
+    for n in 0..40 {
+        let slow = check(
+            &format!("slow-{n}"),
+            &silent.address(),
+            "failures_before_critical = 1000",
+        );
+        checks += &slow.replace("timeout = \"1s\"", "timeout = \"30s\"");
+    }
+    for n in 0..10 {
+        checks += &check(&format!("well-{n}"), &stub.address(), "");
+    }
+    let process = Process::start(&checks, Some(40));
+    let event = process.wait_for_event("unprobed_started");
+    assert!(
+        event["text"].as_str().unwrap().contains("open files"),
+        "{event}"
+    );
+    eventually("several lack one", || {
+        (process.events("unprobed_started").len() > 5).then_some(())
+    });
+    assert_eq!(
+        process.events("transition"),
+        Vec::<Value>::new(),
+        "{}",
+        process.log()
+    );
+}
+
+// A broken state file is set aside and said, and the daemon starts.
+#[test]
+fn a_damaged_state_is_set_aside() {
+    let (stub, _, count) = target();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("state")).unwrap();
+    std::fs::write(dir.path().join("state/checks.state"), "{\"format\":\"evenk").unwrap();
+    std::fs::write(
+        dir.path().join("checks.toml"),
+        check("a", &stub.address(), ""),
+    )
+    .unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
+        .arg("run")
+        .arg("--file")
+        .arg(dir.path().join("checks.toml"))
+        .arg("--state-dir")
+        .arg(dir.path().join("state"))
+        .arg("--set")
+        .arg(format!(
+            "admin.listen=unix:{}",
+            dir.path().join("admin.sock").display()
+        ))
+        .env_clear()
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let probed = evenkeel_testkit::wait_for(std::time::Duration::from_secs(60), || {
+        (count.load(Ordering::SeqCst) > 0).then_some(())
+    });
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(probed.is_some());
+    assert!(dir.path().join("state/checks.state.damaged").exists());
+    let events = std::fs::read_to_string(dir.path().join("state/events.jsonl")).unwrap();
+    assert!(events.contains("state_damaged"), "{events}");
+}
