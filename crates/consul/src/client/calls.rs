@@ -124,6 +124,23 @@ impl Client {
             .await
     }
 
+    /// As [`list_nodes`](Self::list_nodes), handing out one node at a time.
+    ///
+    /// # Errors
+    /// As [`each_check`](Self::each_check).
+    pub async fn each_node(
+        &self,
+        query: &Query,
+        take: impl FnMut(Node) + Send,
+    ) -> Result<Meta, Error> {
+        let transport = &self.inner.transport;
+        let query = self.scoped(query);
+        let request = request::catalog_nodes(&query);
+        transport
+            .each(request, transport.patience(&query), take)
+            .await
+    }
+
     /// The names of the services, with the tags of their instances.
     ///
     /// # Errors
@@ -155,6 +172,25 @@ impl Client {
         query: &Query,
     ) -> Result<Answer<Vec<CatalogService>>, Error> {
         self.list(request::catalog_service(name, &self.scoped(query)), query)
+            .await
+    }
+
+    /// As [`catalog_service`](Self::catalog_service), handing out one instance
+    /// at a time.
+    ///
+    /// # Errors
+    /// As [`each_check`](Self::each_check).
+    pub async fn each_instance(
+        &self,
+        name: &str,
+        query: &Query,
+        take: impl FnMut(CatalogService) + Send,
+    ) -> Result<Meta, Error> {
+        let transport = &self.inner.transport;
+        let query = self.scoped(query);
+        let request = request::catalog_service(name, &query);
+        transport
+            .each(request, transport.patience(&query), take)
             .await
     }
 

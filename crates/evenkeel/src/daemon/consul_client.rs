@@ -1,8 +1,11 @@
 use evenkeel_consul::client::Client;
-use evenkeel_consul::config::{Address, BasicAuth, Config, Secret, Tls};
+use evenkeel_consul::config::{Address, BasicAuth, Config, Limits, Secret, Tls};
 
 use crate::config::ConsulSettings;
 use crate::exit::{Exit, Failure};
+
+/// A list's answer is no longer: about twenty times that of 20,000 checks.
+const LIST: u64 = 512 << 20;
 
 /// The client that the settings ask for.
 ///
@@ -45,6 +48,10 @@ fn config(settings: &ConsulSettings) -> Result<Config, String> {
         partition: settings.partition.clone(),
         datacenter: settings.datacenter.clone(),
         timeout: settings.request_timeout,
+        limits: Limits {
+            list: LIST,
+            ..Limits::default()
+        },
         ..Config::default()
     })
 }

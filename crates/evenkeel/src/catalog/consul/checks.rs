@@ -11,6 +11,7 @@ use evenkeel_threshold::Status;
 use crate::catalog::consul::definition::{NODE_HEALTH_CHECK, Probed, probed};
 use crate::catalog::consul::metadata::{Known, Metadata};
 use crate::catalog::consul::missing::Missing;
+use crate::catalog::consul::start::MOST;
 use crate::catalog::{CatalogFault, CatalogView, Token, Unsupported, Watched};
 use crate::thresholds::{DefinitionThresholds, Resolver, Sources};
 
@@ -53,6 +54,7 @@ pub(super) struct Checks {
 pub(super) struct Incoming {
     list: Checks,
     default_timeout: Duration,
+    taken: usize,
 }
 
 impl Incoming {
@@ -61,12 +63,19 @@ impl Incoming {
         Self {
             list: Checks::default(),
             default_timeout,
+            taken: 0,
         }
+    }
+
+    /// Whether the list is longer than any real one; not all of it is kept then.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.taken > MOST
     }
 
     /// Takes in one check.
     pub(super) fn take(&mut self, check: &HealthCheck) {
-        if check.check_id == NODE_HEALTH_CHECK {
+        self.taken += 1;
+        if check.check_id == NODE_HEALTH_CHECK || self.is_too_long() {
             return;
         }
         let id = CheckId::new(

@@ -1,28 +1,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use evenkeel_consul::types::Node;
+use evenkeel_consul::{Error, Meta as AnswerMeta, Query};
 use tokio::sync::mpsc;
 
 use crate::catalog::consul::metadata::{Meta, Name, relevant};
 use crate::catalog::consul::poll::Poll;
-use crate::catalog::consul::start::{Consul, Update};
+use crate::catalog::consul::start::{Consul, MOST, Update};
 
 /// Watches the external nodes and their metadata.
 pub(super) async fn watch(consul: Arc<Consul>, updates: mpsc::Sender<Update>) {
     let mut poll = Poll::new(consul.wait);
     loop {
         let query = poll.query(&consul.query, &consul.well).await;
-        let update = match consul.client.list_nodes(&query).await {
-            Ok(answer) => {
-                consul.read("nodes", Some(&answer.meta));
-                if !poll.answered(&answer.meta).changed {
+        let update = match read(&consul, &query).await {
+            Ok((meta, nodes)) => {
+                if !poll.answered(&meta).changed {
                     continue;
                 }
-                Update::Nodes(by_name(answer.value))
+                Update::Nodes(nodes)
             }
             Err(error) => {
-                consul.read("nodes", None);
                 poll.failed(&error);
                 Update::Trouble("nodes", error.to_string())
             }
@@ -33,13 +31,20 @@ pub(super) async fn watch(consul: Arc<Consul>, updates: mpsc::Sender<Update>) {
     }
 }
 
-/// The metadata of nodes, as far as they matter.
-pub(super) fn by_name(nodes: Vec<Node>) -> HashMap<Name, Option<Meta>> {
-    nodes
-        .into_iter()
-        .map(|node| {
-            let name = Name::node(&node.partition, &node.node);
-            (name, relevant(node.meta))
+/// The nodes with their metadata, as far as they matter.
+pub(super) type Nodes = HashMap<Name, Option<Meta>>;
+
+/// Reads the nodes.
+pub(super) async fn read(consul: &Consul, query: &Query) -> Result<(AnswerMeta, Nodes), Error> {
+    let mut nodes = Nodes::new();
+    let result = consul
+        .client
+        .each_node(query, |node| {
+            if nodes.len() < MOST {
+                nodes.insert(Name::node(&node.partition, &node.node), relevant(node.meta));
+            }
         })
-        .collect()
+        .await;
+    consul.read("nodes", result.as_ref().ok());
+    Ok((result?, nodes))
 }

@@ -2,14 +2,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_consul::Error;
-use evenkeel_consul::types::CatalogService;
 use futures_util::StreamExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::catalog::consul::metadata::{Meta, Name, relevant};
 use crate::catalog::consul::poll::Poll;
-use crate::catalog::consul::start::{Consul, Update};
+use crate::catalog::consul::start::{Consul, MOST, Update};
 
 /// A change of a service's metadata is seen within this time of the wake-up,
 /// however many services there are; 30 s is promised.
@@ -26,31 +25,23 @@ pub(super) type Instances = Vec<(Name, Option<Meta>)>;
 
 /// Reads the instances of one service on external nodes.
 pub(super) async fn read(consul: &Consul, service: &str) -> Result<Instances, Error> {
-    match consul.client.catalog_service(service, &consul.query).await {
-        Ok(answer) => {
-            consul.read("service", Some(&answer.meta));
-            Ok(instances(answer.value))
-        }
-        Err(error) => {
-            consul.read("service", None);
-            Err(error)
-        }
-    }
-}
-
-fn instances(services: Vec<CatalogService>) -> Instances {
-    services
-        .into_iter()
-        .map(|service| {
-            let name = Name::instance(
-                &service.partition,
-                &service.namespace,
-                &service.node,
-                &service.service_id,
-            );
-            (name, relevant(service.service_meta))
+    let mut instances = Instances::new();
+    let result = consul
+        .client
+        .each_instance(service, &consul.query, |service| {
+            if instances.len() < MOST {
+                let name = Name::instance(
+                    &service.partition,
+                    &service.namespace,
+                    &service.node,
+                    &service.service_id,
+                );
+                instances.push((name, relevant(service.service_meta)));
+            }
         })
-        .collect()
+        .await;
+    consul.read("service", result.as_ref().ok());
+    result.map(|_| instances)
 }
 
 /// Watches the services on external nodes: their names by long poll, their

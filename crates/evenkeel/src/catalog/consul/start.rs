@@ -13,7 +13,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::catalog::consul::checks::{Checks, Incoming, Unknown};
-use crate::catalog::consul::metadata::{Meta, Metadata, Name};
+use crate::catalog::consul::metadata::Metadata;
+use crate::catalog::consul::nodes::Nodes;
 use crate::catalog::consul::poll::{Next, Poll};
 use crate::catalog::consul::services::Instances;
 use crate::catalog::consul::{nodes, services};
@@ -35,6 +36,10 @@ const OTHER_MONITOR: &str = "consul-esm";
 
 /// How often that registration is looked for.
 const OTHER_MONITOR_PERIOD: Duration = Duration::from_secs(300);
+
+/// No list is longer: of one that has no end only so much is kept. A Consul of
+/// this size takes seconds for a list.
+pub(super) const MOST: usize = 500_000;
 
 /// What the watches share.
 pub(super) struct Consul {
@@ -60,7 +65,7 @@ impl Consul {
 /// What the watches of metadata say.
 pub(super) enum Update {
     /// All external nodes.
-    Nodes(HashMap<Name, Option<Meta>>),
+    Nodes(Nodes),
     /// The names of all services on external nodes.
     Services(Arc<[String]>),
     /// All instances of one service.
@@ -323,6 +328,10 @@ impl Watch {
         } else {
             self.poll.also_read(&meta);
         }
+        if incoming.is_too_long() {
+            let why = format!("the list has more than {MOST} checks");
+            return self.trouble("checks", why).await;
+        }
         self.troubles.remove("checks");
         let mut now = incoming.finish(&self.checks);
 
@@ -372,9 +381,7 @@ impl Watch {
             return;
         }
         let Unknown { services, nodes } = unknown;
-        if nodes && let Ok(answer) = self.consul.client.list_nodes(&self.consul.query).await {
-            self.consul.read("nodes", Some(&answer.meta));
-            let nodes = nodes::by_name(answer.value);
+        if nodes && let Ok((_, nodes)) = nodes::read(&self.consul, &self.consul.query).await {
             self.metadata.set_nodes(nodes);
         }
         for service in services {

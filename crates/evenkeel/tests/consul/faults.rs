@@ -1,0 +1,186 @@
+//! Faults that a real Consul cannot be made to show, on a server that plays one.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use evenkeel_testkit::{Reply, Request, Stub, eventually};
+use serde_json::{Value, json};
+
+use crate::daemon::{TestDaemon, settings};
+use crate::targets::Targets;
+
+#[derive(Debug, Clone)]
+enum Fault {
+    None,
+    /// The list of checks is this.
+    List(Reply),
+    /// An empty list, and no right to see what is missing.
+    Blind,
+}
+
+/// Two external nodes with a check each, passing.
+struct FakeConsul {
+    stub: Stub,
+    fault: Arc<Mutex<Fault>>,
+}
+
+impl FakeConsul {
+    fn start(targets: &Targets) -> Self {
+        let fault = Arc::new(Mutex::new(Fault::None));
+        let (now, urls) = (Arc::clone(&fault), ["a", "b"].map(|name| targets.url(name)));
+        let stub = Stub::start(move |request| {
+            let fault = now.lock().unwrap().clone();
+            answer(request, &fault, &urls)
+        });
+        Self { stub, fault }
+    }
+
+    fn set(&self, fault: Fault) {
+        *self.fault.lock().unwrap() = fault;
+    }
+}
+
+fn answer(request: &Request, fault: &Fault, urls: &[String; 2]) -> Reply {
+    let list = |value: Value| {
+        let reply = Reply::json(value.to_string()).header("X-Consul-Index", "7");
+        if request.target.contains("index=7") {
+            Reply::After(Duration::from_millis(500), Box::new(reply))
+        } else {
+            reply
+        }
+    };
+    let names = ["a", "b"];
+    match (request.path(), fault) {
+        ("/v1/health/state/any", Fault::List(reply)) => reply.clone(),
+        ("/v1/health/state/any", Fault::Blind) => Reply::json("[]").header("X-Consul-Index", "8"),
+        ("/v1/health/state/any", Fault::None) => list(
+            names
+                .iter()
+                .zip(urls)
+                .map(|(name, url)| {
+                    json!({
+                        "Node": name, "CheckID": format!("{name}-check"), "Status": "passing",
+                        "ServiceID": name, "ServiceName": "web", "ModifyIndex": 5,
+                        "Definition": {"HTTP": url, "Interval": "1s"},
+                    })
+                })
+                .collect(),
+        ),
+        ("/v1/catalog/nodes", _) => {
+            list(json!([{"Node": "a", "Meta": {}}, {"Node": "b", "Meta": {}}]))
+        }
+        ("/v1/catalog/services", _) => list(json!({"web": []})),
+        ("/v1/catalog/service/web", _) => list(json!([
+            {"Node": "a", "ServiceID": "a", "ServiceMeta": {}},
+            {"Node": "b", "ServiceID": "b", "ServiceMeta": {}},
+        ])),
+        ("/v1/status/leader", _) => Reply::json("\"10.0.0.1:8300\""),
+        ("/v1/internal/acl/authorize", Fault::Blind) => {
+            let asked = request.json().as_array().map_or(0, Vec::len);
+            Reply::json(json!(vec![json!({"Allow": false}); asked]).to_string())
+        }
+        _ => Reply::status(404, "not here"),
+    }
+}
+
+// Must hold 3 and 8; P018, P162.
+#[test]
+fn a_list_that_cannot_be_read_changes_nothing_but_readiness() {
+    let targets = Targets::start();
+    let consul = FakeConsul::start(&targets);
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = TestDaemon::start(settings(&consul.stub.address(), dir.path()));
+    eventually("both are probed", || {
+        (targets.probes("a") > 0 && targets.probes("b") > 0).then_some(())
+    });
+    let whole = json!([{"Node": "a", "CheckID": "a-check", "Definition": {}}]).to_string();
+    let endless_header = {
+        let mut bytes = b"HTTP/1.1 200 OK\r\n".to_vec();
+        bytes.extend(std::iter::repeat_n(&b"X-Filler: yes\r\n"[..], 100_000).flatten());
+        Reply::Raw(bytes)
+    };
+    let faults = [
+        ("a 500", Fault::List(Reply::status(500, "rpc error"))),
+        (
+            "a cut answer",
+            Fault::List(Reply::cut(&whole, whole.len() / 2)),
+        ),
+        (
+            "an answer cut between elements",
+            Fault::List(Reply::Raw(
+                b"HTTP/1.1 200 OK\r\nX-Consul-Index: 9\r\nConnection: close\r\n\r\n[".to_vec(),
+            )),
+        ),
+        ("garbage", Fault::List(Reply::json("[{\"Node\": 5}]"))),
+        ("no JSON", Fault::List(Reply::json("<html>"))),
+        ("an object", Fault::List(Reply::json("{}"))),
+        ("a closed connection", Fault::List(Reply::Close)),
+        ("endless headers", Fault::List(endless_header)),
+        ("a deep nest", Fault::List(Reply::json("[".repeat(100_000)))),
+        ("a token without rights", Fault::Blind),
+    ];
+    for (name, fault) in faults {
+        eventually(&format!("ready before {name}"), || {
+            daemon.readiness().ready.then_some(())
+        });
+        consul.set(fault);
+        eventually(&format!("{name} shows in the readiness"), || {
+            daemon
+                .readiness()
+                .reasons
+                .iter()
+                .any(|reason| reason.contains("the last list of checks is kept"))
+                .then_some(())
+        });
+        let probes = ["a", "b"].map(|target| targets.probes(target));
+        eventually(&format!("probing goes on after {name}"), || {
+            ["a", "b"]
+                .iter()
+                .zip(probes)
+                .all(|(target, before)| targets.probes(target) > before + 1)
+                .then_some(())
+        });
+        assert_eq!(daemon.report().checks.len(), 2, "{name}");
+        consul.set(Fault::None);
+    }
+    eventually("all is well in the end", || {
+        daemon.readiness().ready.then_some(())
+    });
+    // Nothing was written: nothing has changed.
+    let writes = consul
+        .stub
+        .requests()
+        .iter()
+        .filter(|request| request.path() == "/v1/txn")
+        .count();
+    assert_eq!(writes, 0);
+    daemon.stop();
+}
+
+// Must hold 8: an answer without an end is given up, and memory stays bounded.
+#[test]
+fn an_endless_list_is_given_up() {
+    let targets = Targets::start();
+    let consul = FakeConsul::start(&targets);
+    let dir = tempfile::tempdir().unwrap();
+    let mut settings = settings(&consul.stub.address(), dir.path());
+    settings.consul.request_timeout = Duration::from_secs(3);
+    settings.consul.wait = Duration::from_secs(1);
+    let daemon = TestDaemon::start(settings);
+    eventually("both are probed", || {
+        (targets.probes("b") > 0).then_some(())
+    });
+    consul.set(Fault::List(Reply::Endless {
+        first: b"HTTP/1.1 200 OK\r\nX-Consul-Index: 9\r\nConnection: close\r\n\r\n[".to_vec(),
+        then: br#"{"Node":"x","CheckID":"y"},"#.repeat(100),
+    }));
+    eventually("it shows in the readiness", || {
+        (!daemon.readiness().ready).then_some(())
+    });
+    assert_eq!(daemon.report().checks.len(), 2);
+    let probes = targets.probes("a");
+    eventually("probing goes on", || {
+        (targets.probes("a") > probes + 2).then_some(())
+    });
+    daemon.stop();
+}
