@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::types::{CheckDefinition, HealthCheck};
@@ -59,23 +59,26 @@ impl WriteForm {
             return Self::Register;
         }
         let mut text = String::new();
-        member(&mut text, "Name", &check.name.as_str().into());
+        member(&mut text, "Name", &check.name);
         if !check.notes.is_empty() {
-            member(&mut text, "Notes", &check.notes.as_str().into());
+            member(&mut text, "Notes", &check.notes);
         }
         // Lost on 1.8.7 whatever is sent; a server that would keep it gets it.
         if !check.kind.is_empty() {
-            member(&mut text, "Type", &check.kind.as_str().into());
+            member(&mut text, "Type", &check.kind);
         }
         for (key, value) in &check.extra {
             if !is_unset(value) {
                 member(&mut text, key, value);
             }
         }
-        match serde_json::to_value(&check.definition) {
-            Ok(definition) => member(&mut text, "Definition", &without_unset(definition)),
-            // Strings and numbers can always be written; the other way is safe.
-            Err(_) => return Self::Register,
+        if check.definition.extra.is_empty() {
+            member(&mut text, "Definition", &check.definition);
+        } else {
+            // What is unknown and survives is unset.
+            let mut definition = check.definition.clone();
+            definition.extra.clear();
+            member(&mut text, "Definition", &definition);
         }
         Self::Transaction(Extras(text.into()))
     }
@@ -124,34 +127,75 @@ impl Extras {
     }
 }
 
-fn member(text: &mut String, key: &str, value: &Value) {
+fn member(text: &mut String, key: &str, value: &(impl Serialize + ?Sized)) {
     if !text.is_empty() {
         text.push(',');
     }
-    // Writing to a string cannot fail.
-    let _ = write!(text, "{}:{value}", Value::from(key));
+    // Strings, numbers and maps of them: nothing in it can fail to be written.
+    text.push_str(&serde_json::to_string(key).unwrap_or_default());
+    text.push(':');
+    text.push_str(&serde_json::to_string(value).unwrap_or_default());
 }
 
+/// Whether nothing is set but [`TRANSACTION_FIELDS`].
 fn survives_transaction(definition: &CheckDefinition) -> bool {
-    let lost = CheckDefinition {
-        http: String::new(),
-        tls_skip_verify: false,
-        header: Default::default(),
-        method: String::new(),
-        body: String::new(),
-        tcp: String::new(),
-        interval: Default::default(),
-        timeout: Default::default(),
-        deregister_critical_service_after: Default::default(),
-        extra: definition
-            .extra
-            .iter()
-            .filter(|(_, value)| !is_unset(value))
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect(),
-        ..definition.clone()
-    };
-    lost == CheckDefinition::default()
+    // Every field by name: a new one must not be forgotten here.
+    let CheckDefinition {
+        http: _,
+        tls_skip_verify: _,
+        header: _,
+        method: _,
+        body: _,
+        tcp: _,
+        interval: _,
+        timeout: _,
+        deregister_critical_service_after: _,
+        disable_redirects,
+        tls_server_name,
+        tcp_use_tls,
+        udp,
+        grpc,
+        grpc_use_tls,
+        h2ping,
+        h2ping_use_tls,
+        docker_container_id,
+        shell,
+        script_args,
+        alias_node,
+        alias_service,
+        os_service,
+        ttl,
+        output_max_size,
+        success_before_passing,
+        failures_before_warning,
+        failures_before_critical,
+        extra,
+    } = definition;
+    let texts = [
+        tls_server_name,
+        udp,
+        grpc,
+        h2ping,
+        docker_container_id,
+        shell,
+        alias_node,
+        alias_service,
+        os_service,
+    ];
+    texts.iter().all(|text| text.is_empty())
+        && !(*disable_redirects || *tcp_use_tls || *grpc_use_tls)
+        && h2ping_use_tls.is_none()
+        && script_args.is_empty()
+        && ttl.is_zero()
+        && *output_max_size == 0
+        && [
+            success_before_passing,
+            failures_before_warning,
+            failures_before_critical,
+        ]
+        .iter()
+        .all(|threshold| threshold.is_none())
+        && extra.values().all(is_unset)
 }
 
 /// Whether a value means the same as a missing field to Go's decoder.
@@ -164,13 +208,6 @@ pub(super) fn is_unset(value: &Value) -> bool {
         Value::Array(list) => list.is_empty(),
         Value::Object(map) => map.values().all(is_unset),
     }
-}
-
-fn without_unset(mut definition: Value) -> Value {
-    if let Value::Object(map) = &mut definition {
-        map.retain(|_, value| !is_unset(value));
-    }
-    definition
 }
 
 #[cfg(test)]
