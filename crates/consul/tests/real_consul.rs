@@ -309,3 +309,78 @@ async fn a_token_without_rights_gets_empty_lists_and_no_mark() {
     // It may not look at the agent, but transactions are there.
     assert_eq!(with(Some(seer)).check_server().await.unwrap(), None);
 }
+
+/// What wakes a blocking query, by which a daemon decides what it has to watch.
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_wakes_the_services_and_a_status_wakes_the_checks() {
+    let test = "metadata_wakes_the_services_and_a_status_wakes_the_checks";
+    let Some(consul) = Consul::start(test) else {
+        return;
+    };
+    let client = client(&consul);
+    let node = |zone: &str| {
+        json!({"Node": "n", "Address": "127.0.0.1",
+               "NodeMeta": {"external-node": "true", "zone": zone}})
+    };
+    let service = |zone: &str| {
+        json!({"Node": "n", "SkipNodeUpdate": true,
+               "Service": {"ID": "w", "Service": "w", "Meta": {"zone": zone}}})
+    };
+    let check = |status: &str| {
+        json!({"Node": "n", "SkipNodeUpdate": true,
+               "Check": {"Node": "n", "CheckID": "c", "ServiceID": "w", "Status": status,
+                         "Definition": {"TCP": "127.0.0.1:1"}}})
+    };
+    for part in [node("a"), service("a"), check("passing")] {
+        consul.register(&part);
+    }
+
+    // Whether each of the three lists has another index after the change, as
+    // the queries say that wait for it.
+    let wakes = async |change: serde_json::Value| {
+        let now = external_nodes();
+        let checks = client.list_checks(&now).await.unwrap().index();
+        let nodes = client.list_nodes(&now).await.unwrap().index();
+        let services = client.list_services(&now).await.unwrap().index();
+        let until = |index| Query {
+            index,
+            wait: Some(Duration::from_secs(2)),
+            ..external_nodes()
+        };
+        let (checks_query, nodes_query, services_query) =
+            (until(checks), until(nodes), until(services));
+        let (checks_then, nodes_then, services_then, ()) = tokio::join!(
+            client.list_checks(&checks_query),
+            client.list_nodes(&nodes_query),
+            client.list_services(&services_query),
+            async { consul.register(&change) },
+        );
+        [
+            checks_then.unwrap().index() != checks,
+            nodes_then.unwrap().index() != nodes,
+            services_then.unwrap().index() != services,
+        ]
+    };
+    // Checks, nodes, services.
+    assert_eq!(
+        wakes(check("critical")).await,
+        [true, false, false],
+        "a status"
+    );
+    // A check that is registered as it is wakes its readers all the same.
+    assert_eq!(
+        wakes(check("critical")).await,
+        [true, false, false],
+        "no change"
+    );
+    assert_eq!(
+        wakes(service("b")).await,
+        [false, false, true],
+        "a service's metadata"
+    );
+    assert_eq!(
+        wakes(node("b")).await,
+        [false, true, true],
+        "a node's metadata"
+    );
+}

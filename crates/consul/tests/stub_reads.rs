@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use common::{config, stub_client};
@@ -270,17 +272,28 @@ async fn one_connection_serves_one_request_after_another() {
 }
 
 #[tokio::test]
-async fn a_connection_that_was_closed_while_idle_is_no_error() {
-    let stub = Stub::start(|request| {
-        // Each connection is good for one request, without being announced.
-        let body = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n\"\"";
-        assert_eq!(request.method, "GET");
-        Reply::Raw(body.into())
+async fn a_read_on_a_connection_that_closes_under_it_is_asked_again_a_write_is_not() {
+    // Each connection is good for one request, without being announced.
+    let used = Mutex::new(BTreeSet::new());
+    let stub = Stub::start(move |request| {
+        if used.lock().unwrap().insert(request.connection) {
+            Reply::json("\"\"")
+        } else {
+            Reply::Close
+        }
     });
     let client = stub_client(&stub);
-    for _ in 0..20 {
+    for _ in 0..10 {
         client.leader().await.unwrap();
     }
+    let error = client.register(&Default::default()).await.unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    let writes = stub
+        .requests()
+        .iter()
+        .filter(|request| request.method == "PUT")
+        .count();
+    assert_eq!(writes, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
