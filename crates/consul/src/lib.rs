@@ -9,7 +9,7 @@
 //! * Blocking queries follow the rules of Consul's documentation
 //!   ([`blocking::Watch`]).
 //! * A status is written without losing a field of the check's definition,
-//!   although `/v1/txn` loses some ([`write`], [`Client::write_statuses`]).
+//!   although `/v1/txn` loses some ([`mod@write`], [`Client::write_statuses`]).
 //! * Older and newer servers: missing and unknown fields are tolerated, what
 //!   is not known goes back as it came.
 //! * Nothing that a server sends can use more memory than the

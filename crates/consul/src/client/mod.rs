@@ -8,6 +8,7 @@ mod token;
 mod transport;
 mod writes;
 
+pub use calls::UnfitServer;
 pub use connect::ConnectError;
 pub use writes::WriteCounters;
 

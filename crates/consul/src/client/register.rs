@@ -20,7 +20,7 @@ pub(super) struct Sending<'a> {
     pub(super) record: Record,
 }
 
-/// Writing by read, register and read-back; see [`write`](crate::write).
+/// Writing by read, register and read-back; see [`write`](mod@crate::write).
 impl Client {
     /// Reads checks as they are now; `None` for each that is not there.
     pub(super) async fn read_records(

@@ -107,7 +107,7 @@ pub(super) fn count(counter: &AtomicU64) {
 
 impl Client {
     /// Writes the statuses of checks, changing nothing but Status and Output;
-    /// see [`write`](crate::write) for how. The outcomes are in the order of
+    /// see [`write`](mod@crate::write) for how. The outcomes are in the order of
     /// the writes. A check must not be in one call twice.
     ///
     /// Nothing is tried again here but what the server made impossible in that

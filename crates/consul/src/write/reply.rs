@@ -128,8 +128,9 @@ mod tests {
             ..CheckRef::default()
         };
         assert_eq!(
-            get_operations([&check]),
-            r#"[{"Check":{"Check":{"CheckID":"c","Namespace":"ns","Node":"n"},"Verb":"get"}}]"#
+            serde_json::from_slice::<Value>(&get_operations([&check])).unwrap(),
+            json!([{"Check": {"Verb": "get",
+                              "Check": {"Node": "n", "CheckID": "c", "Namespace": "ns"}}}])
         );
     }
 
