@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::{CatalogKind, Listen, Settings};
-use crate::thresholds;
+use crate::thresholds::{self, Source};
 
 /// Pairs of a key and a sentence.
 #[derive(Debug, Default)]
@@ -127,7 +127,7 @@ fn consul(settings: &Settings, found: &mut Found) {
 }
 
 fn rules(settings: &Settings, found: &mut Found) {
-    for (key, text) in thresholds::faults(&settings.threshold, true) {
+    for (key, text) in thresholds::faults(&settings.threshold, Source::Daemon) {
         found.fault(&format!("threshold.{key}"), text);
     }
     for (index, entry) in settings.overrides.iter().enumerate() {
@@ -139,7 +139,7 @@ fn rules(settings: &Settings, found: &mut Found) {
         if entry.thresholds == super::ThresholdSettings::default() {
             found.fault(&here, "sets nothing");
         }
-        for (key, text) in thresholds::faults(&entry.thresholds, false) {
+        for (key, text) in thresholds::faults(&entry.thresholds, Source::Override(index)) {
             found.fault(&format!("{here}.{key}"), text);
         }
     }

@@ -121,7 +121,11 @@ impl Verifier<'_> {
                 None => {
                     let hint = (self.hint)(path, key).or_else(|| {
                         let names = fields.iter().map(|field| field.name.as_str());
-                        nearest(key, names).map(|name| format!("did you mean {}?", path.key(name)))
+                        nearest(key, names).map(|name| match path.as_str().contains('[') {
+                            // In a list the path says no more than the line.
+                            true => format!("did you mean {name}?"),
+                            false => format!("did you mean {}?", path.key(name)),
+                        })
                     });
                     let text = match hint {
                         Some(hint) => format!("unknown key; {hint}"),

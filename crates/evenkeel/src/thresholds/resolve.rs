@@ -114,11 +114,12 @@ fn matches(entry: &Override, sources: &Sources<'_>) -> bool {
 /// What is wrong with the thresholds in a table of our own, as pairs of the key
 /// (as the table spells it) and a sentence.
 ///
-/// `alone`: no other source can add to the table, as nothing can to the daemon's
-/// `[threshold]`. Unlike in a catalog that is shared with others, a parameter of
-/// another strategy is a fault here.
-pub fn faults(settings: &ThresholdSettings, alone: bool) -> Vec<(String, String)> {
-    let said = Said::settings(Source::Daemon, settings);
+/// Nothing adds to what the daemon's `[threshold]` says, so it must be right by
+/// itself; any other table may be completed by the sources after it. Unlike in a
+/// catalog that is shared with others, a parameter of another strategy is a
+/// fault here.
+pub fn faults(settings: &ThresholdSettings, source: Source) -> Vec<(String, String)> {
+    let said = Said::settings(source, settings);
     let strategy = match said.stance() {
         Stance::Mixed => {
             return vec![(
@@ -144,7 +145,7 @@ pub fn faults(settings: &ThresholdSettings, alone: bool) -> Vec<(String, String)
             (entry.spelling.clone(), text)
         })
         .collect();
-    let complete = alone || settings.failures_before_critical.is_some();
+    let complete = source == Source::Daemon || settings.failures_before_critical.is_some();
     if faults.is_empty()
         && complete
         && let Err(ThresholdFault { text, .. }) = assemble(strategy, &[&said])

@@ -540,25 +540,28 @@ fn faults_of_our_own_tables_name_the_key() {
                 ..ThresholdSettings::default()
             }
         };
-    let keys = |settings: &ThresholdSettings, alone| -> Vec<String> {
-        super::faults(settings, alone)
+    let keys = |settings: &ThresholdSettings, source| -> Vec<String> {
+        super::faults(settings, source)
             .into_iter()
             .map(|(key, _)| key)
             .collect()
     };
-    assert_eq!(keys(&ThresholdSettings::default(), true), [""; 0]);
+    assert_eq!(keys(&ThresholdSettings::default(), Source::Daemon), [""; 0]);
     assert_eq!(
-        keys(&table(None, Some(1), Some(1), None), true),
+        keys(&table(None, Some(1), Some(1), None), Source::Daemon),
         ["strategy"]
     );
     let foreign = table(Some(StrategyName::Leaky), None, Some(1), None);
-    assert_eq!(keys(&foreign, true), ["failures_before_critical"]);
+    assert_eq!(keys(&foreign, Source::Daemon), ["failures_before_critical"]);
     let late = table(None, None, Some(3), Some(5));
-    assert_eq!(keys(&late, false), ["failures_before_warning"]);
-    let text = &super::faults(&late, true)[0].1;
+    assert_eq!(
+        keys(&late, Source::Override(0)),
+        ["failures_before_warning"]
+    );
+    let text = &super::faults(&late, Source::Daemon)[0].1;
     assert!(text.contains("failures-before-critical 3"), "{text}");
     // Another source may add what is missing.
     let partial = table(None, None, None, Some(5));
-    assert_eq!(keys(&partial, false), [""; 0]);
-    assert_eq!(keys(&partial, true), ["failures_before_warning"]);
+    assert_eq!(keys(&partial, Source::Override(0)), [""; 0]);
+    assert_eq!(keys(&partial, Source::Daemon), ["failures_before_warning"]);
 }

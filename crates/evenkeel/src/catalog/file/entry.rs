@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::config::text::DurationText;
 use crate::config::{ThresholdSettings, duration};
+use crate::thresholds::{self, Source};
 
 /// A file of checks.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
@@ -282,7 +283,7 @@ impl Entry {
                 fault(key, "must be more than zero".to_owned());
             }
         }
-        faults.extend(crate::thresholds::faults(&self.thresholds, false));
+        faults.extend(thresholds::faults(&self.thresholds, Source::Definition));
         if let Some(url) = &self.http {
             faults.extend(self.http_faults(url));
         }
