@@ -59,6 +59,8 @@ async fn connect_by_name(
     progress: &mut Progress,
 ) -> Result<TcpStream, Failure> {
     progress.enter(Phase::Resolve);
+    progress.name = Some(name.to_owned());
+    progress.address = None;
     let found = resolve(name, resolver).await?;
     let allowed: Vec<SocketAddr> = found
         .iter()
@@ -141,6 +143,7 @@ async fn race(addresses: &[SocketAddr], progress: &mut Progress) -> Result<TcpSt
         };
         match result {
             Some((_, address, Ok(stream))) => {
+                progress.own_fault = None;
                 progress.address = Some(address);
                 return Ok(stream);
             }

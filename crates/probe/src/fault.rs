@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::progress::Progress;
 use crate::report::{Cause, Phase};
 
 /// Why a probe ended before there was an answer.
@@ -109,18 +110,18 @@ pub(crate) fn describe(error: &io::Error) -> String {
 }
 
 /// What the time ran out on, in Go's words where it has any.
-pub(crate) fn timed_out(phase: Phase, address: Option<std::net::SocketAddr>) -> String {
+pub(crate) fn timed_out(progress: &Progress) -> String {
     const EXCEEDED: &str = "context deadline exceeded";
-    match (phase, address) {
-        (Phase::Resolve, _) => format!("dial tcp: lookup: {EXCEEDED}"),
-        (Phase::Connect, Some(address)) => format!("dial tcp {address}: connect: {EXCEEDED}"),
-        (Phase::Connect, None) => format!("dial tcp: connect: {EXCEEDED}"),
-        (Phase::Tls, _) => format!("tls: handshake: {EXCEEDED}"),
-        (Phase::FirstByte, _) => {
+    match (progress.phase(), progress.address, &progress.name) {
+        (Phase::Resolve, _, Some(name)) => format!("dial tcp: lookup {name}: {EXCEEDED}"),
+        (Phase::Connect, Some(address), _) => format!("dial tcp {address}: connect: {EXCEEDED}"),
+        (Phase::Tls, ..) => format!("tls: handshake: {EXCEEDED}"),
+        (Phase::FirstByte, ..) => {
             format!("{EXCEEDED} (Client.Timeout exceeded while awaiting headers)")
         }
-        (Phase::Transfer, _) => {
+        (Phase::Transfer, ..) => {
             format!("{EXCEEDED} (Client.Timeout or context cancellation while reading body)")
         }
+        (Phase::Resolve | Phase::Connect, ..) => format!("dial tcp: {EXCEEDED}"),
     }
 }

@@ -169,13 +169,12 @@ impl Prober {
 
 /// The time is up.
 fn late(progress: &Progress) -> Failure {
-    let phase = progress.phase();
     match &progress.own_fault {
         Some((cause, text)) => Failure::unprobed(*cause, text.clone()),
-        None if phase == Phase::Resolve => {
-            Failure::unprobed(Cause::Resolver, timed_out(phase, None))
+        None if progress.phase() == Phase::Resolve => {
+            Failure::unprobed(Cause::Resolver, timed_out(progress))
         }
-        None => Failure::critical(timed_out(phase, progress.address)),
+        None => Failure::critical(timed_out(progress)),
     }
 }
 
@@ -191,7 +190,10 @@ fn http_report(check: &HttpCheck, result: Result<(), Failure>, progress: &Progre
         (None, Ok(())) => Report::unprobed(Cause::System, "the probe ended without an answer"),
         (None, Err(failure)) => Report {
             failed_phase: Some(progress.phase()),
-            ..Report::of(outcome_of(&failure), http::failed(check, &failure))
+            ..Report::of(
+                outcome_of(&failure),
+                http::failed(check, &failure, progress),
+            )
         },
     }
 }

@@ -13,8 +13,13 @@ pub(crate) struct Progress {
     since: Instant,
     /// The latest address that a connection was tried to.
     pub(crate) address: Option<SocketAddr>,
-    /// A fault of our own with one of several addresses: no failure of the
-    /// others can be blamed on the target.
+    /// The name that was looked up, if one was.
+    pub(crate) name: Option<String>,
+    /// Where the latest redirect led.
+    pub(crate) redirected_to: Option<String>,
+    /// A fault of our own that could be what the time is running out on, e.g.
+    /// with one of several addresses: no failure of the others can be blamed
+    /// on the target then.
     pub(crate) own_fault: Option<(Cause, String)>,
     /// The answer, once its head is complete and it is the last one.
     pub(crate) answer: Option<Answer>,
@@ -53,6 +58,8 @@ impl Progress {
             phase: None,
             since: now,
             address: None,
+            name: None,
+            redirected_to: None,
             own_fault: None,
             answer: None,
         }

@@ -11,7 +11,6 @@ use crate::definition::{TcpCheck, TlsOptions};
 use crate::fault::Failure;
 use crate::prober::Shared;
 use crate::progress::Progress;
-use crate::report::Phase;
 
 /// How long a server is given to object to the handshake or to end the
 /// connection in order.
@@ -78,10 +77,9 @@ async fn with_tls(
     stream: TcpStream,
     progress: &mut Progress,
 ) -> Result<(), Failure> {
-    progress.enter(Phase::Tls);
     let mut stream = shared
         .tls
-        .handshake(stream, check.host(), options, false)
+        .handshake(stream, check.host(), options, false, progress)
         .await?;
     match tokio::time::timeout(FAREWELL, farewell(&mut stream)).await {
         Ok(result) => result,

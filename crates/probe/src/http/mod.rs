@@ -40,7 +40,10 @@ pub(crate) async fn run(
     loop {
         match one_hop(shared, check, &hop, progress).await {
             Ok(None) => return Ok(()),
-            Ok(Some((code, location))) => hop = hop.follow(code, &location, &shared.redirects)?,
+            Ok(Some((code, location))) => {
+                hop = hop.follow(code, &location, &shared.redirects)?;
+                progress.redirected_to = Some(hop.url().text().to_owned());
+            }
             Err(failure) => return Err(hop.blame(failure)),
         }
     }
@@ -67,10 +70,9 @@ async fn one_hop(
     }
     // Boxed, so that a plain probe does not carry the room for it.
     Box::pin(async {
-        progress.enter(Phase::Tls);
         let mut stream = shared
             .tls
-            .handshake(stream, &url.host, check.tls(), true)
+            .handshake(stream, &url.host, check.tls(), true, progress)
             .await?;
         let result = exchange(shared, check, hop, &mut stream, progress).await;
         // A goodbye, if the socket takes it at once.

@@ -63,10 +63,9 @@ impl<'a> Hop<'a> {
             && (!self.body.is_empty() || !about_the_body || self.followed == 0)
     }
 
-    /// A failure after a redirect tells where.
+    /// Whose fault a failure is, after a redirect.
     pub(super) fn blame(&self, mut failure: Failure) -> Failure {
         if self.followed > 0 {
-            failure.text = format!("redirected to {}: {}", self.url.text(), failure.text);
             // What the target sends us to is its own doing: it must not be able to escape a verdict
             // by a redirect to an address that we refuse.
             if failure.cause == Some(crate::report::Cause::TargetRefused) {

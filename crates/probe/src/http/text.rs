@@ -4,7 +4,7 @@ use super::status_of;
 use crate::capture::{Captured, capture};
 use crate::definition::HttpCheck;
 use crate::fault::Failure;
-use crate::progress::{Answer, BodyEnd};
+use crate::progress::{Answer, BodyEnd, Progress};
 use crate::report::{Outcome, Phase};
 
 /// `HTTP <method> <url>: <code> <reason> Output: <body>`, and a mark when the
@@ -57,12 +57,17 @@ pub(crate) fn answered(check: &HttpCheck, answer: &Answer) -> (Outcome, String, 
     )
 }
 
-/// `Get "<url>": <cause>`, as Go's client has it.
-pub(crate) fn failed(check: &HttpCheck, failure: &Failure) -> String {
+/// `Get "<url>": <cause>`, as Go's client has it; after a redirect it tells
+/// where that led.
+pub(crate) fn failed(check: &HttpCheck, failure: &Failure, progress: &Progress) -> String {
     let method = check.method();
     let mut verb = method.to_ascii_lowercase();
     if let Some(first) = verb.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    format!("{verb} \"{}\": {}", check.url(), failure.text)
+    let hop = match &progress.redirected_to {
+        Some(url) => format!("redirected to {url}: "),
+        None => String::new(),
+    };
+    format!("{verb} \"{}\": {hop}{}", check.url(), failure.text)
 }

@@ -25,15 +25,6 @@ const MAX_FILE: u64 = 4 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Stamp(Vec<(PathBuf, Option<SystemTime>, u64, u64)>);
 
-pub(super) enum Loaded {
-    /// The files are those of the stamp.
-    Unchanged,
-    New {
-        config: Arc<ClientConfig>,
-        stamp: Stamp,
-    },
-}
-
 #[derive(Debug, Error)]
 pub(super) enum FileFault {
     #[error("cannot read {what} {}: {reason}", path.display())]
@@ -52,19 +43,8 @@ pub(super) enum FileFault {
     Rustls(#[from] rustls::Error),
 }
 
-/// Makes the configuration of `key`, unless the files are still those of
-/// `known`.
-pub(super) fn load(key: &Key, known: Option<&Stamp>) -> Result<Loaded, FileFault> {
-    // The stamp first: a change while the files are read is noticed next time.
-    let stamp = stamp(key)?;
-    if known == Some(&stamp) {
-        return Ok(Loaded::Unchanged);
-    }
-    let config = Arc::new(make(key, &stamp)?);
-    Ok(Loaded::New { config, stamp })
-}
-
-fn stamp(key: &Key) -> Result<Stamp, FileFault> {
+/// What the files of `key` look like now.
+pub(super) fn stamp(key: &Key) -> Result<Stamp, FileFault> {
     let mut stamp = Stamp::default();
     for (what, path) in [
         ("ca_file", &key.ca_file),
@@ -110,7 +90,8 @@ impl Stamp {
     }
 }
 
-fn make(key: &Key, stamp: &Stamp) -> Result<ClientConfig, FileFault> {
+/// Makes the configuration of `key`, whose files are those of `stamp`.
+pub(super) fn make(key: &Key, stamp: &Stamp) -> Result<ClientConfig, FileFault> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()?

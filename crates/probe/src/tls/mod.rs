@@ -12,11 +12,12 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use self::files::{Loaded, Stamp};
+use self::files::{FileFault, Stamp};
 pub(crate) use self::text::describe;
 use crate::definition::{Host, TlsOptions, is_set};
 use crate::fault::Failure;
-use crate::report::Cause;
+use crate::progress::Progress;
+use crate::report::{Cause, Phase};
 
 /// What checks that do not say otherwise trust and present (consul-esm:
 /// `https_ca_file`, `https_ca_path`, `https_cert_file`, `https_key_file`).
@@ -91,7 +92,17 @@ impl Key {
 #[derive(Default)]
 pub(crate) struct TlsConfigs {
     defaults: TlsDefaults,
-    made: Mutex<HashMap<Key, Made>>,
+    slots: Mutex<HashMap<Key, Arc<Slot>>>,
+}
+
+/// One configuration.
+#[derive(Default)]
+struct Slot {
+    made: Mutex<Option<Made>>,
+    /// Held while files are looked at, by the thread that does it: thousands of
+    /// probes that start at once make the configuration once, and a file system
+    /// that hangs holds one thread, not one for each probe.
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Clone)]
@@ -104,50 +115,47 @@ impl TlsConfigs {
     pub(crate) fn new(defaults: TlsDefaults) -> Self {
         Self {
             defaults,
-            made: Mutex::default(),
+            slots: Mutex::default(),
         }
     }
 
     /// The configuration for `options`. Files are looked at each time, off the
-    /// runtime's thread: a disk or a network file system may hang.
+    /// runtime's thread.
     async fn get(&self, options: &TlsOptions, http: bool) -> Result<Arc<ClientConfig>, Failure> {
         let key = Key::new(options, &self.defaults, http);
-        let made = self.lock().get(&key).cloned();
-        if let Some(made) = &made
-            && !key.has_files()
+        let slot = self.slot(&key);
+        if !key.has_files()
+            && let Some(made) = slot.made()
         {
-            return Ok(made.config.clone());
+            return Ok(made.config);
         }
-        let stamp = made.as_ref().map(|made| made.stamp.clone());
-        let loading = tokio::task::spawn_blocking(move || {
-            let loaded = files::load(&key, stamp.as_ref());
-            (key, loaded)
+        let turn = slot.turn.clone().lock_owned().await;
+        let looking = tokio::task::spawn_blocking(move || {
+            let config = slot.refresh(&key);
+            drop(turn);
+            config
         });
-        let (key, loaded) = loading
-            .await
-            .map_err(|_| Failure::unprobed(Cause::System, "tls: the loader ended early"))?;
-        let made = match (loaded, made) {
-            (Ok(Loaded::Unchanged), Some(made)) => return Ok(made.config),
-            (Ok(Loaded::New { config, stamp }), _) => Made { config, stamp },
-            (Ok(Loaded::Unchanged), None) => {
-                return Err(Failure::unprobed(Cause::System, "tls: nothing loaded"));
+        match looking.await {
+            Ok(result) => {
+                result.map_err(|fault| Failure::unprobed(Cause::TlsFiles, format!("tls: {fault}")))
             }
-            (Err(fault), _) => {
-                let text = format!("tls: {fault}");
-                return Err(Failure::unprobed(Cause::TlsFiles, text));
-            }
-        };
-        let config = made.config.clone();
-        let mut configs = self.lock();
-        if configs.len() >= MAX_CONFIGS {
-            configs.clear();
+            // It panicked, or the runtime is going down.
+            Err(_) => Err(Failure::unprobed(
+                Cause::System,
+                "tls: reading certificate files ended early",
+            )),
         }
-        configs.insert(key, made);
-        Ok(config)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Made>> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slot(&self, key: &Key) -> Arc<Slot> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = slots.get(key) {
+            return slot.clone();
+        }
+        if slots.len() >= MAX_CONFIGS {
+            slots.clear();
+        }
+        slots.entry(key.clone()).or_default().clone()
     }
 
     /// A handshake with `host` on `stream`. The name that is sent and verified
@@ -158,8 +166,16 @@ impl TlsConfigs {
         host: &Host,
         options: &TlsOptions,
         http: bool,
+        progress: &mut Progress,
     ) -> Result<TlsStream<TcpStream>, Failure> {
+        progress.enter(Phase::Tls);
+        // Should the time run out on it, it is not the target's fault.
+        progress.own_fault = Some((
+            Cause::TlsFiles,
+            "tls: reading certificate files: context deadline exceeded".to_owned(),
+        ));
         let config = self.get(options, http).await?;
+        progress.own_fault = None;
         let name = server_name(host, options)?;
         TlsConnector::from(config)
             .connect(name, stream)
@@ -168,6 +184,31 @@ impl TlsConfigs {
                 cause: crate::fault::resource_cause(&error),
                 text: describe(&error, "tls: handshake"),
             })
+    }
+}
+
+impl Slot {
+    fn made(&self) -> Option<Made> {
+        self.lock().clone()
+    }
+
+    /// The configuration as the files are now. Blocks.
+    fn refresh(&self, key: &Key) -> Result<Arc<ClientConfig>, FileFault> {
+        // The stamp first: a change while the files are read is noticed next time.
+        let stamp = files::stamp(key)?;
+        if let Some(made) = self.made().filter(|made| made.stamp == stamp) {
+            return Ok(made.config);
+        }
+        let config = Arc::new(files::make(key, &stamp)?);
+        *self.lock() = Some(Made {
+            config: config.clone(),
+            stamp,
+        });
+        Ok(config)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Made>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -98,7 +98,10 @@ async fn a_resolver_that_does_not_answer_says_nothing_of_the_target() {
     let report = run_with(&prober, http("http://slow.example/").with_timeout(SHORT)).await;
     assert_unprobed(&report, Cause::Resolver);
     assert_eq!(report.failed_phase, Some(Phase::Resolve));
-    assert_says(&report, "dial tcp: lookup: context deadline exceeded");
+    assert_says(
+        &report,
+        "dial tcp: lookup slow.example: context deadline exceeded",
+    );
 }
 
 #[tokio::test]
