@@ -1,12 +1,14 @@
 //! Scripted servers and short ways to run a probe.
 
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use evenkeel_probe::{
-    Cause, Definition, HttpCheck, Outcome, Prober, ProberSettings, Report, TcpCheck,
+    Cause, Definition, HttpCheck, Outcome, Prober, ProberSettings, Report, Resolve, ResolveError,
+    TcpCheck,
 };
 use evenkeel_threshold::Status;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -36,6 +38,23 @@ pub(crate) fn http(url: impl AsRef<str>) -> HttpCheck {
 
 pub(crate) fn tcp(address: impl ToString) -> TcpCheck {
     TcpCheck::new(&address.to_string()).unwrap()
+}
+
+/// Every name has these addresses.
+struct Fixed(Vec<IpAddr>);
+
+#[async_trait]
+impl Resolve for Fixed {
+    async fn resolve(&self, _: &str) -> Result<Vec<IpAddr>, ResolveError> {
+        Ok(self.0.clone())
+    }
+}
+
+pub(crate) fn resolving_to(addresses: &[&str]) -> Prober {
+    let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
+    let mut settings = ProberSettings::default();
+    settings.resolver = Arc::new(Fixed(addresses));
+    Prober::new(settings).unwrap()
 }
 
 #[track_caller]

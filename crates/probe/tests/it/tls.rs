@@ -1,13 +1,10 @@
 //! HTTPS, and TCP with TLS.
 
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
 use evenkeel_probe::{
-    Cause, HttpCheck, Phase, Prober, ProberSettings, RedirectPolicy, Resolve, ResolveError,
-    TlsDefaults, TlsOptions,
+    Cause, HttpCheck, Phase, Prober, ProberSettings, RedirectPolicy, TlsDefaults, TlsOptions,
 };
 use evenkeel_threshold::Status::{Critical, Passing};
 use rcgen::{
@@ -273,21 +270,6 @@ async fn the_given_server_name_is_sent_and_verified() {
     assert_status(&run(with(url(&server), named("", true))).await, Critical);
 }
 
-struct Loopback;
-
-#[async_trait]
-impl Resolve for Loopback {
-    async fn resolve(&self, _: &str) -> Result<Vec<IpAddr>, ResolveError> {
-        Ok(vec!["127.0.0.1".parse().unwrap()])
-    }
-}
-
-fn prober_by_name() -> Prober {
-    let mut settings = ProberSettings::default();
-    settings.resolver = Arc::new(Loopback);
-    Prober::new(settings).unwrap()
-}
-
 #[tokio::test]
 async fn the_name_comes_from_the_url_and_from_nowhere_else() {
     // P091
@@ -297,7 +279,7 @@ async fn the_name_comes_from_the_url_and_from_nowhere_else() {
     let mut config = server_config(&ca.issue(&named("s", &["*.domain.tld"])), None);
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let (server, mut told) = https(config).await;
-    let prober = prober_by_name();
+    let prober = resolving_to(&["127.0.0.1"]);
     let port = server.address.port();
     let check = with(
         format!("https://node01.domain.tld:{port}/"),

@@ -159,6 +159,13 @@ fn a_machine_without_ipv6_still_judges_by_the_ipv4_address() {
             let report = run(tcp(format!("localhost:{}", closed.port()))).await;
             assert_status(&report, Critical);
             assert_says(&report, "connection refused");
+            let prober = resolving_to(&["2001:db8::1", "127.0.0.1"]);
+            let report = run_with(&prober, tcp(format!("both.example:{}", closed.port()))).await;
+            assert_status(&report, Critical);
+            assert_says(&report, "dial tcp 127.0.0.1:");
+            let prober = resolving_to(&["2001:db8::1", "2001:db8::2"]);
+            let report = run_with(&prober, tcp("six.example:80")).await;
+            assert!(report.status().is_none(), "{report:#?}");
             let report = run(tcp(format!("[::1]:{}", closed.port()))).await;
             assert!(report.status().is_none(), "{report:#?}");
         },
