@@ -17,6 +17,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 const ARROWS: &[(&str, &[&str])] = &[
     ("evenkeel-threshold", &[]),
     ("evenkeel-consul", &[]),
+    ("evenkeel-zone-weights", &[]),
     ("evenkeel-engine", &["evenkeel-threshold"]),
     ("evenkeel-probe", &["evenkeel-threshold"]),
     (
@@ -43,6 +44,7 @@ const TEST_MEMBERS: &[&str] = &["evenkeel-testkit"];
 const ALLOWED: &[(&str, &[&str])] = &[
     ("evenkeel-threshold", &["libm", "serde", "serde_core"]),
     ("evenkeel-engine", &["evenkeel-threshold", "thiserror"]),
+    ("evenkeel-zone-weights", &[]),
 ];
 
 /// What must never come along, at any depth.
