@@ -21,6 +21,12 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
+    /// Makes room for so many values in all, and no more.
+    pub(crate) fn reserve(&mut self, values: usize) {
+        let more = values.saturating_sub(self.entries.len());
+        self.entries.reserve_exact(more);
+    }
+
     pub(crate) fn insert(&mut self, value: T) -> u32 {
         if let Some(key) = self.free.pop() {
             self.entries[key as usize].value = Some(value);

@@ -25,6 +25,8 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         self.update = self.update.wrapping_add(1);
         let mut diff = CatalogDiff::default();
         let mut newcomers = Vec::new();
+        // Doubling would leave nearly half of a large list's memory unused.
+        self.slots.reserve(update.checks.len());
         for check in update.checks {
             match self.index.get(&check.id).copied() {
                 Some(key) => match self.slots.get(key) {

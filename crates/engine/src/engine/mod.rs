@@ -23,6 +23,9 @@ use crate::{Action, CheckId, CheckView, Counters, Event, EventKind, Settings, To
 /// the clock. In Unix milliseconds far beyond any date.
 const END_OF_TIME: Timestamp = Timestamp::from_millis(u64::MAX / 4);
 
+/// Actions for which room is kept when there are none.
+const MOST_ROOM: usize = 256;
+
 /// The state of all checks, and the only place where it changes.
 ///
 /// Inputs are the `handle_*` methods. After each of them the shell takes what
@@ -100,7 +103,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             if let Some(slot) = self.slots.get_mut(key) {
                 slot.strategy.shift(&mut slot.state, millis);
                 let late = slot.pass_over_pause(now, self.settings.lost_probe_margin);
-                self.counters.ticks_late += late;
+                self.counters.ticks_late = self.counters.ticks_late.saturating_add(late);
             }
             self.reschedule(key);
         }
@@ -158,8 +161,14 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         if let Some(writes) = self.next_batch(now) {
             return Some(Action::Write { writes });
         }
-        // Sending may have found something to say.
-        self.next_probe(now).or_else(|| self.prepared.pop_front())
+        if let Some(probe) = self.next_probe(now) {
+            return Some(probe);
+        }
+        // What a first list or a great change had to say is not kept as room.
+        if self.prepared.capacity() > MOST_ROOM {
+            self.prepared.shrink_to(MOST_ROOM);
+        }
+        None
     }
 
     /// When [`Engine::handle_timeout`] wants to be called, if nothing else
@@ -180,7 +189,8 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
     }
 
     /// Whether nothing runs, waits or is on its way: after
-    /// [`Engine::handle_shutdown`] the process may end.
+    /// [`Engine::handle_shutdown`] the process may end. While nothing can be
+    /// written this may never come, so a shell limits how long it waits.
     pub fn idle(&self) -> bool {
         self.running == 0
             && self.due.is_empty()

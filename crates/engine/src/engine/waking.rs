@@ -78,7 +78,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         }
         let (next, missed) = schedule::advance(slot.next_due, slot.interval, now);
         slot.next_due = next;
-        self.counters.ticks_late += missed;
+        self.counters.ticks_late = self.counters.ticks_late.saturating_add(missed);
         match slot.probe {
             ProbeState::Idle => {
                 slot.probe = ProbeState::Queued;
