@@ -198,16 +198,14 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         if restarted {
             diff.restarted += 1;
             self.emit(now, id.clone(), EventKind::Restarted);
-        } else if registered_again {
-            let reason = StateRestart::Reregistered;
-            self.emit(now, id.clone(), EventKind::StateRestarted { reason });
         }
-        if removed && let Some(service) = id.service() {
-            if registered_again {
-                self.removals.forget(&service);
-            } else if !older {
-                self.removals.listed(&service, now);
-            }
+        if registered_again {
+            self.registered_again(&id, now);
+        } else if removed
+            && !older
+            && let Some(service) = id.service()
+        {
+            self.removals.listed(&service, now);
         }
         if !restarted && !rethresholded {
             diff.unchanged += 1;

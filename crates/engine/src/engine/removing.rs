@@ -3,7 +3,7 @@ use evenkeel_threshold::{Status, Strategy, Timestamp};
 use super::Engine;
 use crate::outbox::backoff;
 use crate::slot::Slot;
-use crate::{Action, CheckId, DeregisterTicket, EventKind, Token};
+use crate::{Action, CheckId, DeregisterTicket, EventKind, StateRestart, Token};
 
 /// Services that have been critical for too long are removed from the catalog.
 impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
@@ -102,6 +102,16 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             self.reschedule(key);
         }
         self.emit(now, id, kind);
+    }
+
+    /// A service that we removed has been registered again; its check has been
+    /// started anew.
+    pub(super) fn registered_again(&mut self, id: &CheckId, now: Timestamp) {
+        if let Some(service) = id.service() {
+            self.removals.forget(&service);
+        }
+        let reason = StateRestart::Reregistered;
+        self.emit(now, id.clone(), EventKind::StateRestarted { reason });
     }
 
     /// Whether the check belongs to a service that we removed.

@@ -189,11 +189,14 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             return;
         };
         let key = flight.slot;
+        let Some(id) = self.slots.get(key).map(|slot| slot.id.clone()) else {
+            return;
+        };
+        let removed = self.was_removed(&id);
         let Some(slot) = self.slots.get_mut(key) else {
             return;
         };
         slot.flight = None;
-        let id = slot.id.clone();
         let ours = slot.released();
         let heard = flight.heard.take();
         match written {
@@ -231,7 +234,12 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
                     backoff(&self.settings, &id, flight.attempts)
                 };
                 slot.try_again(flight, now.saturating_add(delay));
-                if lost {
+                if lost && removed {
+                    // It exists: someone has registered the service again.
+                    slot.start_anew(now);
+                    self.counters.lost_races += 1;
+                    self.registered_again(&id, now);
+                } else if lost {
                     self.counters.lost_races += 1;
                     let kind = EventKind::WriteLost {
                         catalog: status,

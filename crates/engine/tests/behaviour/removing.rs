@@ -186,6 +186,32 @@ fn a_service_registered_again_between_two_lists_starts_anew() {
 }
 
 #[test]
+fn a_service_registered_again_is_noticed_by_a_write_too() {
+    let mut rig = Rig::new();
+    rig.list(&[short_lived("a")]);
+    run(&mut rig, 62, Status::Critical);
+    let (_, _, ticket, _) = rig.removals.pop_front().expect("asked");
+    rig.engine.handle_deregistered(rig.now, ticket, Ok(()));
+    rig.drain();
+    rig.results("P");
+    let write = rig.take_write();
+    let token = Index(rig.now.as_millis() + 1);
+    rig.written(
+        &write,
+        Written::Stale {
+            token,
+            status: Status::Critical,
+            output_hash: 0,
+        },
+    );
+    assert_eq!(rig.view("a").reported(), Status::Critical);
+    run(&mut rig, 58, Status::Critical);
+    assert!(rig.removals.is_empty());
+    run(&mut rig, 5, Status::Critical);
+    assert_eq!(rig.removals.len(), 1);
+}
+
+#[test]
 fn a_fault_of_our_own_removes_nothing() {
     let mut rig = Rig::new();
     rig.list(&[short_lived("a")]);

@@ -243,7 +243,11 @@ impl Spec {
         if let Some(answer) = answer
             && (!done || answer.0 >= check.known.0)
         {
+            let newer = answer.0 > check.known.0;
             check.known = answer;
+            if !done && newer && self.removed.remove(&service(id)) {
+                check.restart(now);
+            }
         }
         check.agree(now);
         if let Some(heard) = check.heard.take()

@@ -223,7 +223,7 @@ impl World {
     // ---- The loop.
 
     pub(crate) fn run(mut self) {
-        while self.now < EPOCH + END {
+        while self.now < EPOCH + END || self.is_restless() {
             let world = self.queue.peek().map(|Reverse(next)| next.0);
             let engine = self.engine.poll_timeout().map(Timestamp::as_millis);
             let next = [world, engine].into_iter().flatten().min();
@@ -246,7 +246,13 @@ impl World {
         self.check_the_end();
     }
 
-    // The story of one seed, for whoever asked for it.
+    /// Something is on its way that the end must not cut off.
+    fn is_restless(&self) -> bool {
+        let restless = self.list_due || !self.removing.is_empty() || !self.flying.is_empty();
+        restless && self.now < EPOCH + END + 10_000
+    }
+
+    /// The story of one seed, for whoever asked for it.
     #[expect(clippy::print_stderr)]
     fn say(&self, what: impl FnOnce() -> String) {
         if self.aloud {
