@@ -1,11 +1,14 @@
 use std::fs;
 use std::net::IpAddr;
+use std::pin::pin;
 use std::str::FromStr as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
+use futures_util::future::{Either, select};
 use hickory_resolver::config::ResolverConfig;
+use hickory_resolver::lookup::Lookup;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::{Query, ResponseCode};
@@ -18,6 +21,11 @@ use super::{Resolve, ResolveError};
 
 /// The files are looked at for changes at most this often (Go's resolver: 5 s).
 const RELOAD_AFTER: Duration = Duration::from_secs(5);
+
+/// Some name servers, often in load balancers, never answer for the family
+/// that they do not know. The name is good all the same. (RFC 8305 section 3
+/// says 50 ms, for a person who waits; a probe rather sees both families.)
+const OTHER_FAMILY_WITHIN: Duration = Duration::from_millis(500);
 
 #[cfg(unix)]
 const FILES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
@@ -153,12 +161,13 @@ impl Dns {
     async fn resolve(&self, name: &Name) -> Result<Vec<IpAddr>, ResolveError> {
         let mut failure = None;
         for candidate in self.candidates(name) {
-            let (v6, v4) = tokio::join!(
+            let (v6, v4) = both(
                 self.resolver.lookup(candidate.clone(), RecordType::AAAA),
                 self.resolver.lookup(candidate, RecordType::A),
-            );
+            )
+            .await;
             let mut addresses = Vec::new();
-            for family in [v6, v4] {
+            for family in [v6, v4].into_iter().flatten() {
                 match family {
                     Ok(lookup) => {
                         addresses.extend(lookup.answers().iter().filter_map(|r| r.data.ip_addr()));
@@ -194,6 +203,35 @@ impl Dns {
         } else {
             searched.chain(std::iter::once(absolute.clone())).collect()
         }
+    }
+}
+
+type Answer = Result<Lookup, NetError>;
+
+/// Both answers. Once one of them is addresses, the other may take
+/// [`OTHER_FAMILY_WITHIN`] more.
+async fn both(
+    one: impl Future<Output = Answer>,
+    other: impl Future<Output = Answer>,
+) -> (Option<Answer>, Option<Answer>) {
+    let (one, other) = (pin!(one), pin!(other));
+    match select(one, other).await {
+        Either::Left((first, other)) => {
+            let second = within(first.is_ok(), other).await;
+            (Some(first), second)
+        }
+        Either::Right((first, one)) => {
+            let second = within(first.is_ok(), one).await;
+            (second, Some(first))
+        }
+    }
+}
+
+async fn within(bounded: bool, answer: impl Future<Output = Answer>) -> Option<Answer> {
+    if bounded {
+        tokio::time::timeout(OTHER_FAMILY_WITHIN, answer).await.ok()
+    } else {
+        Some(answer.await)
     }
 }
 

@@ -16,7 +16,8 @@ use crate::unprobed::with_resolver_files;
 
 /// Answers by the first label: `a…` has an IPv4 and an IPv6 address, `four…`
 /// only the former, `half…` that and a SERVFAIL for the other, `empty…` none;
-/// `servfail…`, `refused…`, `silent…` as they say; other names do not exist.
+/// `quiet…` has an IPv4 address and never answers for the other; `servfail…`,
+/// `refused…`, `silent…` do as they say; other names do not exist.
 /// The names asked for are kept.
 async fn name_server() -> Arc<Mutex<Vec<String>>> {
     let socket = UdpSocket::bind("127.0.0.1:53").await.unwrap();
@@ -36,11 +37,11 @@ async fn name_server() -> Arc<Mutex<Vec<String>>> {
             let has = |start: &str| name.starts_with(start);
             let address = match () {
                 () if has("a.") || has("a1.") => Some(if v4 { "127.0.0.1" } else { "::1" }),
-                () if has("four.") || has("half.") => v4.then_some("127.0.0.4"),
+                () if has("four.") || has("half.") || has("quiet.") => v4.then_some("127.0.0.4"),
                 () => None,
             };
             answer.metadata.response_code = match () {
-                () if has("silent.") => continue,
+                () if has("silent.") || (has("quiet.") && !v4) => continue,
                 () if has("servfail.") || (has("half.") && !v4) => ResponseCode::ServFail,
                 () if has("refused.") => ResponseCode::Refused,
                 () if address.is_some() || has("empty.") || has("four.") => ResponseCode::NoError,
@@ -112,6 +113,23 @@ fn answers_are_told_apart() {
             assert_status(&run(tcp("gone.test:80")).await, Critical);
             let report = run(tcp("silent.test:80").with_timeout(SHORT)).await;
             assert_unprobed(&report, Cause::Resolver);
+        },
+    );
+}
+
+#[test]
+fn a_name_server_that_answers_for_one_family_only_is_enough() {
+    with_resolver_files(
+        "resolver::a_name_server_that_answers_for_one_family_only_is_enough",
+        "nameserver 127.0.0.1\\noptions timeout:30 attempts:1\\n",
+        "",
+        async {
+            let _asked = name_server().await;
+            let resolver = SystemResolver::new();
+            let resolving =
+                tokio::time::timeout(Duration::from_secs(20), resolver.resolve("quiet.test"));
+            let addresses: Vec<IpAddr> = vec!["127.0.0.4".parse().unwrap()];
+            assert_eq!(resolving.await, Ok(Ok(addresses)));
         },
     );
 }

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 const GENEROUS: Duration = Duration::from_secs(60);
 
 /// A probe's timeout where the test is about what happens at it.
-pub(crate) const SHORT: Duration = Duration::from_millis(300);
+pub(crate) const SHORT: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(definition: impl Into<Definition>) -> Report {
     run_with(&Prober::new(ProberSettings::default()).unwrap(), definition).await
