@@ -82,7 +82,7 @@ pub struct Route {
 }
 
 /// Where the requests of a proxy go: the outcome of a rule, and what a
-/// picker is made from.
+/// [`Picker`](crate::Picker) is made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routes {
     parts: u64,

@@ -180,6 +180,28 @@ mod tests {
     }
 
     #[test]
+    fn rounding_does_not_go_to_a_priority_without_health() {
+        // 0, 10 and 20 percent healthy: 33 and 66 of 99.
+        let priorities = [members([0, 0, 9]), members([1, 0, 9]), members([2, 0, 8])];
+        let loads = loads(
+            &priorities,
+            Percent::ZERO,
+            NonZeroU32::MIN.saturating_add(99),
+        );
+        let healthy: Vec<u8> = loads.iter().map(|load| load.healthy).collect();
+        assert_eq!(healthy, [0, 34, 66]);
+        // The same of degraded ones.
+        let priorities = [members([0, 0, 9]), members([0, 1, 9]), members([0, 2, 8])];
+        let loads = super::loads(
+            &priorities,
+            Percent::ZERO,
+            NonZeroU32::MIN.saturating_add(99),
+        );
+        let degraded: Vec<u8> = loads.iter().map(|load| load.degraded).collect();
+        assert_eq!(degraded, [0, 34, 66]);
+    }
+
+    #[test]
     fn total_panic_goes_by_hosts_of_any_health() {
         assert_eq!(
             shares(&[[0, 0, 0], [1, 0, 5], [1, 0, 2]], 50),

@@ -26,6 +26,7 @@ pub(crate) struct Group {
 pub(crate) struct Step {
     pub(crate) callers: Members,
     pub(crate) upstream: Upstream,
+    pub(crate) groups: Vec<Group>,
     pub(crate) expected: Value,
 }
 
@@ -148,8 +149,9 @@ fn step(value: &Value) -> Step {
             .add(&group.zone, group.health, group.weight, group.count)
             .expect("valid hosts");
     }
+    let groups = groups(&value["upstream"]);
     let mut upstream = Upstream::new();
-    for group in groups(&value["upstream"]) {
+    for group in &groups {
         upstream
             .add(
                 group.priority,
@@ -163,6 +165,7 @@ fn step(value: &Value) -> Step {
     Step {
         callers,
         upstream,
+        groups,
         expected: value["expected"].clone(),
     }
 }

@@ -6,6 +6,7 @@
 
 mod case;
 mod expected;
+mod picks;
 
 use case::Case;
 use serde_json::Value;
@@ -33,6 +34,9 @@ fn recorded_cases() {
         for (number, step) in case.steps.iter().enumerate() {
             steps += 1;
             for fault in expected::compare(case, step, threads) {
+                faults.push(format!("{} step {number}: {fault}", case.id));
+            }
+            for fault in picks::compare(case, step) {
                 faults.push(format!("{} step {number}: {fault}", case.id));
             }
         }
