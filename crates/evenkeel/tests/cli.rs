@@ -181,6 +181,24 @@ fn config_check_names_every_fault_with_its_place() {
 }
 
 #[test]
+fn config_check_looks_for_the_files_that_are_named() {
+    let output = run(&[
+        "config",
+        "check",
+        "--consul",
+        "a:1",
+        "--set",
+        "consul.token_file=/no/such/token",
+    ]);
+    assert_eq!(code(&output), 78);
+    assert_eq!(
+        text(&output.stderr),
+        "evenkeel: --set consul.token_file: consul.token_file: /no/such/token: No such file or \
+         directory (os error 2)\n"
+    );
+}
+
+#[test]
 fn config_show_says_where_each_value_comes_from() {
     let directory = tempfile::tempdir().unwrap();
     let config = write(

@@ -1,5 +1,7 @@
 //! `config`: check, show, example, schema.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
 use super::{ConfigCommand, LayerArguments, output};
@@ -59,6 +61,16 @@ fn check(layers: &LayerArguments, json: bool, environment: &Environment) -> Resu
         faults_as_json.push(json!({ "origin": "", "key": "", "text": text }));
         faults.push(text);
     };
+    for (key, path) in named_files(&loaded.settings) {
+        let found = match path.is_dir() {
+            true => std::fs::read_dir(&path).map(drop),
+            false => std::fs::File::open(&path).map(drop),
+        };
+        if let Err(error) = found {
+            let origin = loaded.origin(key);
+            also(format!("{origin}: {key}: {}: {error}", path.display()));
+        }
+    }
     if loaded.nothing_to_watch {
         also("nothing to watch: set consul.address or file.path".to_owned());
     }
@@ -97,4 +109,25 @@ fn check(layers: &LayerArguments, json: bool, environment: &Environment) -> Resu
         exit: Exit::Config,
         messages: faults,
     })
+}
+
+/// The files that the settings name, which `run` would read.
+fn named_files(settings: &Settings) -> Vec<(&'static str, PathBuf)> {
+    let (consul, probe) = (&settings.consul, &settings.probe);
+    let files = [
+        ("consul.token_file", &consul.token_file),
+        ("consul.ca_file", &consul.ca_file),
+        ("consul.ca_path", &consul.ca_path),
+        ("consul.cert_file", &consul.cert_file),
+        ("consul.key_file", &consul.key_file),
+        ("probe.https_ca_file", &probe.https_ca_file),
+        ("probe.https_ca_path", &probe.https_ca_path),
+        ("probe.https_cert_file", &probe.https_cert_file),
+        ("probe.https_key_file", &probe.https_key_file),
+        ("admin.token_file", &settings.admin.token_file),
+    ];
+    files
+        .into_iter()
+        .filter_map(|(key, path)| Some((key, path.clone()?)))
+        .collect()
 }

@@ -93,7 +93,11 @@ pub(super) fn check(settings: &Settings) -> Found {
 
 fn consul(settings: &Settings, found: &mut Found) {
     let consul = &settings.consul;
-    if let Err(error) = consul.address.parse::<evenkeel_consul::config::Address>() {
+    if consul.address.contains('@') {
+        // The address is not repeated: there may be a password in it.
+        let text = "has a user or password, which belong into consul.http_auth";
+        found.fault("consul.address", text);
+    } else if let Err(error) = consul.address.parse::<evenkeel_consul::config::Address>() {
         found.fault("consul.address", error.to_string());
     }
     if consul.external_node_meta.is_empty() {

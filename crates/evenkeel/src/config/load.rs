@@ -2,7 +2,7 @@
 //! `EVENKEEL_*` < flags.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use figment::Figment;
 
@@ -99,21 +99,27 @@ impl Origins {
     }
 }
 
+/// What the settings may hold.
+pub(super) fn shape() -> &'static Shape {
+    static SHAPE: LazyLock<Shape> = LazyLock::new(Shape::of::<Settings>);
+    &SHAPE
+}
+
 /// Reads all layers and checks what they say, as parts and as a whole.
 pub fn load(inputs: &Inputs, environment: &Environment) -> Loaded {
-    let shape = Shape::of::<Settings>();
+    let shape = shape();
     let mut faults = Vec::new();
-    let mut layers = vec![variables::consul(environment, &shape, &mut faults)];
+    let mut layers = vec![variables::consul(environment, shape, &mut faults)];
     let mut unreadable = false;
     for path in files(inputs, environment, &mut faults) {
         layers.push(file(&path, &mut faults, &mut unreadable));
     }
-    layers.push(variables::ours(environment, &shape, &mut faults));
-    layers.push(variables::flags(&inputs.flags, &shape, &mut faults));
+    layers.push(variables::ours(environment, shape, &mut faults));
+    layers.push(variables::flags(&inputs.flags, shape, &mut faults));
 
     for layer in &mut layers {
         rename(layer, &mut faults);
-        let wrong = document::verify(&mut layer.root, &shape, &|path, key| match path.is_root() {
+        let wrong = document::verify(&mut layer.root, shape, &|path, key| match path.is_root() {
             true => names::hint(key),
             false => None,
         });
@@ -125,7 +131,7 @@ pub fn load(inputs: &Inputs, environment: &Environment) -> Loaded {
             faults.extend(wrong.iter().map(|fault| Fault::of(&layer.name, fault)));
         }
     }
-    choose(&mut layers, &shape, &mut faults);
+    choose(&mut layers, shape, &mut faults);
 
     let figment = layers
         .iter()

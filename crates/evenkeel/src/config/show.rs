@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value as Json;
 
-use super::{Loaded, Origin, Settings};
+use super::{Loaded, Origin};
 use crate::document::{Field, Shape};
 
 /// One setting in effect.
@@ -21,7 +21,7 @@ pub struct Shown {
 /// Every setting in effect, in the order of the types.
 pub fn show(loaded: &Loaded) -> Vec<Shown> {
     let values = serde_json::to_value(&loaded.settings).unwrap_or_default();
-    super::names::keys(&Shape::of::<Settings>())
+    super::names::keys(super::load::shape())
         .into_iter()
         .map(|key| {
             let pointer = format!("/{}", key.replace('.', "/"));
@@ -75,19 +75,26 @@ pub fn example() -> String {
         "# Configuration of evenkeel: every setting, with its default.\n\
          #\n\
          # What is commented out is in effect, unless it says that it is an example.\n\
-         # Each can also be set as a variable (consul.address is EVENKEEL_CONSUL__ADDRESS)\n\
-         # or as a flag (--set consul.address=…). Later ones win: CONSUL_* variables,\n\
-         # files, EVENKEEL_* variables, flags.\n",
+         # Each can also be set as a variable (EVENKEEL_CONSUL__ADDRESS) or as a\n\
+         # flag (--set consul.address=…). Later ones win: CONSUL_* variables, files,\n\
+         # EVENKEEL_* variables, flags.\n",
     );
-    if let Shape::Table(fields) = Shape::of::<Settings>() {
+    if let Shape::Table(fields) = super::load::shape() {
         let (tables, plain): (Vec<&Field>, Vec<&Field>) = fields
             .iter()
             .partition(|field| matches!(field.shape, Shape::Table(_)) || is_tables(&field.shape));
         for field in plain {
-            setting(&mut text, field, "");
+            setting(&mut text, field);
         }
+        let thresholds = tables.iter().find_map(|field| match &field.shape {
+            Shape::Table(fields) if field.name == "threshold" => Some(fields.as_slice()),
+            _ => None,
+        });
         for field in tables {
-            table(&mut text, field);
+            match &field.shape {
+                Shape::Table(fields) => table(&mut text, field, fields),
+                _ => overrides(&mut text, field, thresholds.unwrap_or_default()),
+            }
         }
     }
     text
@@ -97,24 +104,10 @@ fn is_tables(shape: &Shape) -> bool {
     matches!(shape, Shape::List(inner) if matches!(**inner, Shape::Table(_)))
 }
 
-fn table(text: &mut String, field: &Field) {
+fn table(text: &mut String, field: &Field, fields: &[Field]) {
     text.push('\n');
     comment(text, &field.description);
-    let fields = match &field.shape {
-        Shape::Table(fields) => {
-            let _ = writeln!(text, "[{}]", field.name);
-            fields
-        }
-        Shape::List(inner) => match &**inner {
-            Shape::Table(fields) => {
-                text.push_str("# For example:\n");
-                let _ = writeln!(text, "#[[{}]]", field.name);
-                fields
-            }
-            _ => return,
-        },
-        _ => return,
-    };
+    let _ = writeln!(text, "[{}]", field.name);
     let defaults = field.default.as_ref();
     for inner in fields {
         // A table's own default says what its keys are when all are left out.
@@ -127,11 +120,42 @@ fn table(text: &mut String, field: &Field) {
             default,
             ..inner.clone()
         };
-        setting(text, &inner, &field.name);
+        setting(text, &inner);
     }
 }
 
-fn setting(text: &mut String, field: &Field, table: &str) {
+/// A list of tables, as one example. The keys that it shares with `[threshold]`
+/// have been explained there.
+fn overrides(text: &mut String, field: &Field, explained: &[Field]) {
+    let Shape::List(inner) = &field.shape else {
+        return;
+    };
+    let Shape::Table(fields) = &**inner else {
+        return;
+    };
+    text.push('\n');
+    comment(text, &field.description);
+    let _ = writeln!(text, "# For example:\n#[[{}]]", field.name);
+    let is_shared = |field: &Field| explained.iter().any(|known| known.name == field.name);
+    for own in fields.iter().filter(|field| !is_shared(field)) {
+        text.push('\n');
+        comment(text, &own.description);
+        example_of(text, own);
+    }
+    text.push_str("\n# Any keys of [threshold].\n");
+    let plain = |field: &&Field| matches!(field.shape, Shape::Integer(..)) && is_shared(field);
+    if let Some(shared) = fields.iter().find(plain) {
+        example_of(text, shared);
+    }
+}
+
+fn example_of(text: &mut String, field: &Field) {
+    if let Some(value) = field.example.as_ref().and_then(toml_value) {
+        let _ = writeln!(text, "#{} = {value}", field.name);
+    }
+}
+
+fn setting(text: &mut String, field: &Field) {
     text.push('\n');
     comment(text, &field.description);
     let key = &field.name;
@@ -143,17 +167,25 @@ fn setting(text: &mut String, field: &Field, table: &str) {
         .default
         .as_ref()
         .is_none_or(|default| *default == serde_json::json!([]));
-    if empty && let Some(value) = field.example.as_ref().and_then(toml_value) {
-        // Of a list of tables the whole is an example already.
-        if table != "override" {
-            text.push_str("# For example:\n");
-        }
-        let _ = writeln!(text, "#{key} = {value}");
+    if empty && field.example.is_some() {
+        text.push_str("# For example:\n");
+        example_of(text, field);
     }
 }
 
-fn comment(text: &mut String, lines: &str) {
-    for line in lines.lines() {
-        let _ = writeln!(text, "{}", format!("# {line}").trim_end());
+/// Comments, wrapped anew: in the source they stand at another depth.
+fn comment(text: &mut String, description: &str) {
+    const WIDTH: usize = 78;
+    let mut line = String::from("#");
+    for word in description.split_whitespace() {
+        if line.chars().count() + 1 + word.chars().count() > WIDTH {
+            let _ = writeln!(text, "{line}");
+            line = String::from("#");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    if line.len() > 1 {
+        let _ = writeln!(text, "{line}");
     }
 }

@@ -30,8 +30,9 @@ impl Format {
     }
 }
 
-/// A list or table deeper than this is refused.
-const MOST_DEPTH: usize = 64;
+/// A list or table deeper than this is refused: nothing here is a third as deep,
+/// and each level of JSON is gone through once more.
+const MOST_DEPTH: usize = 16;
 
 /// More syntax faults than these are not told of one document.
 const MOST_FAULTS: usize = 50;

@@ -120,19 +120,19 @@ fn the_format_is_known_by_the_name() {
 fn deep_nesting_is_refused_in_bounded_time() {
     for (text, format) in [
         (
-            format!("{{\"a\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000)),
+            format!("{{\"a\": {}1{}}}", "[".repeat(20_000), "]".repeat(20_000)),
             Format::Json,
         ),
         (
-            format!("a = {}1{}", "[".repeat(100_000), "]".repeat(100_000)),
+            format!("a = {}1{}", "[".repeat(20_000), "]".repeat(20_000)),
             Format::Toml,
         ),
         (
-            format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000)),
+            format!("{}1{}", "{\"a\":".repeat(20_000), "}".repeat(20_000)),
             Format::Json,
         ),
-        (format!("{}a = 1", "a.".repeat(100_000)), Format::Toml),
-        (format!("[{}a]", "a.".repeat(100_000)), Format::Toml),
+        (format!("{}a = 1", "a.".repeat(20_000)), Format::Toml),
+        (format!("[{}a]", "a.".repeat(20_000)), Format::Toml),
     ] {
         assert!(read(text.as_bytes(), format).is_err());
     }

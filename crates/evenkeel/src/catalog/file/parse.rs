@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::LazyLock;
 
 use super::{Entry, File};
 use crate::document::{self, Format, Node, Path, Place, Shape, Value};
@@ -76,7 +77,7 @@ pub fn parse(text: &[u8], format: Format) -> Result<Parsed, Vec<FileFault>> {
     }
     let before = root.clone();
     let hint = |path: &Path, key: &str| hint(path, key);
-    let mut faults: Vec<FileFault> = document::verify(&mut root, &shape(), &hint)
+    let mut faults: Vec<FileFault> = document::verify(&mut root, shape(), &hint)
         .iter()
         .map(|fault| placed(&before, fault))
         .collect();
@@ -132,8 +133,9 @@ pub fn parse(text: &[u8], format: Format) -> Result<Parsed, Vec<FileFault>> {
 }
 
 /// What a file of checks may hold.
-pub fn shape() -> Shape {
-    Shape::of::<File>()
+pub fn shape() -> &'static Shape {
+    static SHAPE: LazyLock<Shape> = LazyLock::new(Shape::of::<File>);
+    &SHAPE
 }
 
 const fn line(place: &Place) -> usize {
