@@ -103,6 +103,7 @@ impl Driver {
             if now.saturating_since(surveyed) >= SURVEY {
                 surveyed = now;
                 self.survey(now);
+                self.probing.trim();
             }
             if self.saving.is_due(now) {
                 self.saving.begin(now, self.clock, &self.engine);
