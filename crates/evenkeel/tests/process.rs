@@ -205,6 +205,67 @@ fn the_log_has_a_line_per_change_and_none_per_failing_probe() {
     );
 }
 
+// P070: a threshold changed by SIGHUP applies to the count there is.
+#[test]
+fn sighup_changes_the_threshold_and_keeps_the_count() {
+    let (stub, status, _) = target();
+    status.store(503, Ordering::SeqCst);
+    let dir = tempfile::tempdir().unwrap();
+    let config = |threshold: u32| {
+        let text = format!(
+            "state_dir = \"{0}/state\"\n[file]\npath = \"{0}/checks.toml\"\n\
+             [threshold]\ncritical_threshold = {threshold}\n\
+             [admin]\nlisten = [\"unix:{0}/admin.sock\"]\n",
+            dir.path().display()
+        );
+        std::fs::write(dir.path().join("evenkeel.toml"), text).unwrap();
+    };
+    std::fs::write(
+        dir.path().join("checks.toml"),
+        check("a", &stub.address(), ""),
+    )
+    .unwrap();
+    config(1000);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
+        .arg("run")
+        .arg("--config-file")
+        .arg(dir.path().join("evenkeel.toml"))
+        .env_clear()
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let before = stub.requests().len();
+    eventually("five failures", || {
+        (stub.requests().len() >= before + 5).then_some(())
+    });
+    config(3);
+    let hup = Command::new("kill")
+        .args(["-HUP", &child.id().to_string()])
+        .status();
+    assert!(hup.unwrap().success());
+    let events = dir.path().join("state/events.jsonl");
+    let flipped = evenkeel_testkit::wait_for(std::time::Duration::from_secs(60), || {
+        let text = std::fs::read_to_string(&events).unwrap_or_default();
+        text.contains("\"event\":\"transition\"").then_some(text)
+    });
+    let _ = child.kill();
+    let _ = child.wait();
+    let text = flipped.unwrap();
+    // At the next failure, a second later, and not after four more.
+    let time = |kind: &str| {
+        let line = text.lines().find(|line| line.contains(kind)).unwrap();
+        let event: Value = serde_json::from_str(line).unwrap();
+        humantime::parse_rfc3339(event["time"].as_str().unwrap()).unwrap()
+    };
+    let took = time("\"transition\"")
+        .duration_since(time("thresholds_changed"))
+        .unwrap();
+    assert!(
+        took < std::time::Duration::from_millis(2900),
+        "{took:?}: {text}"
+    );
+}
+
 // P128: out of descriptors is our own trouble.
 #[test]
 fn a_lack_of_descriptors_flips_no_check() {

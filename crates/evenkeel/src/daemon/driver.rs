@@ -271,9 +271,11 @@ impl Driver {
                     let held = now.saturating_since(since);
                     tracing::info!(?held, "Consul has a leader: writes go on");
                     self.reporting.daemon(Kind::WritesResumed, None);
-                }
-                if let Some(well) = &self.well {
-                    well.notify_waiters();
+                    // Only after it was away: a list that fails although there is a
+                    // leader is to be left alone for its time.
+                    if let Some(well) = &self.well {
+                        well.notify_waiters();
+                    }
                 }
                 self.metrics.writable.set(1);
                 self.engine.handle_writable(now, true);

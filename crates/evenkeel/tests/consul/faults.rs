@@ -157,6 +157,38 @@ fn a_list_that_cannot_be_read_changes_nothing_but_readiness() {
     daemon.stop();
 }
 
+// P162: what fails again and again is asked for less and less often.
+#[test]
+fn a_list_that_is_refused_is_not_asked_for_in_a_hurry() {
+    let targets = Targets::start();
+    let consul = FakeConsul::start(&targets);
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = TestDaemon::start(settings(&consul.stub.address(), dir.path()));
+    for refusal in [
+        Reply::status(403, "Permission denied"),
+        Reply::status(500, "rpc error"),
+    ] {
+        eventually("ready", || daemon.readiness().ready.then_some(()));
+        consul.set(Fault::List(refusal));
+        let asked = || {
+            let requests = consul.stub.requests();
+            let lists = requests
+                .iter()
+                .filter(|request| request.path() == "/v1/health/state/any");
+            lists.count()
+        };
+        let before = asked();
+        let probes = targets.probes("a");
+        eventually("six seconds", || {
+            (targets.probes("a") >= probes + 6).then_some(())
+        });
+        let asked = asked() - before;
+        assert!((1..=6).contains(&asked), "{asked} times in 6 s");
+        consul.set(Fault::None);
+    }
+    daemon.stop();
+}
+
 // Must hold 8: an answer without an end is given up, and memory stays bounded.
 #[test]
 fn an_endless_list_is_given_up() {
