@@ -635,3 +635,92 @@ async fn the_write_of_what_is_there_already_changes_no_index() {
     let query = Query::external_nodes("external-node", "true");
     assert_eq!(client.list_checks(&query).await.unwrap().value.len(), 2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_by_others_are_never_lost_and_the_last_status_always_arrives() {
+    // P020, many times: somebody edits while statuses are written.
+    const NODES: usize = 10;
+    const ROUNDS: usize = 30;
+    let test = "edits_by_others_are_never_lost_and_the_last_status_always_arrives";
+    let Some(consul) = Consul::start(test) else {
+        return;
+    };
+    let consul = Arc::new(consul);
+    let registration = |node: usize, notes: &str| {
+        let mut registration = external(&format!("n{node}"), &json!({"TCP": "127.0.0.1:1"}));
+        registration["SkipNodeUpdate"] = json!(true);
+        registration["Check"]["Notes"] = json!(notes);
+        registration
+    };
+    for node in 0..NODES {
+        let mut whole = registration(node, "first");
+        whole.as_object_mut().unwrap().remove("SkipNodeUpdate");
+        consul.register(&whole);
+    }
+    let client = client(&consul);
+    let mut writes: Vec<StatusWrite> = checks(&client)
+        .await
+        .iter()
+        .map(|check| write(check, Status::Passing, "round 0"))
+        .collect();
+
+    let other = Arc::clone(&consul);
+    let editing = tokio::task::spawn_blocking(move || {
+        for round in 1..=ROUNDS {
+            for node in 0..NODES {
+                // Not the status: that is ours, as the record in the catalog has it.
+                let now = other.check(&format!("n{node}"), "c").unwrap();
+                let mut edit = registration(node, &format!("edit {round}"));
+                for field in ["Status", "Output"] {
+                    edit["Check"][field] = now[field].clone();
+                }
+                other.register(&edit);
+            }
+        }
+    });
+    let mut stale = 0;
+    let mut round = 0;
+    while !editing.is_finished() || round < ROUNDS {
+        round += 1;
+        for write in &mut writes {
+            write.status = [Status::Passing, Status::Warning, Status::Critical][round % 3];
+            write.output = format!("round {round}").into();
+        }
+        stale += write_until_written(&client, &mut writes).await;
+    }
+    editing.await.unwrap();
+    // Every edit's own register may have put back a status of the round before.
+    stale += write_until_written(&client, &mut writes).await;
+    assert!(stale > 0, "nobody was ever in the way");
+    for check in checks(&client).await {
+        assert_eq!(check.notes, format!("edit {ROUNDS}"));
+        assert_eq!(check.output, format!("round {round}"));
+        assert_eq!(check.status(), Some(writes[0].status));
+        assert_eq!(check.definition.tcp, "127.0.0.1:1");
+    }
+}
+
+/// Writes until all is written; how many times a write came too late.
+async fn write_until_written(client: &Client, writes: &mut [StatusWrite]) -> usize {
+    let mut stale = 0;
+    let mut left: Vec<usize> = (0..writes.len()).collect();
+    while !left.is_empty() {
+        let batch: Vec<StatusWrite> = left.iter().map(|place| writes[*place].clone()).collect();
+        let outcomes = client.write_statuses(&batch).await;
+        let mut again = Vec::new();
+        for (place, outcome) in left.iter().zip(outcomes) {
+            let write = &mut writes[*place];
+            match outcome {
+                WriteOutcome::Written { index, form } => (write.index, write.form) = (index, form),
+                WriteOutcome::Stale { index, form, .. } => {
+                    stale += usize::from(index != write.index);
+                    (write.index, write.form) = (index, form);
+                    again.push(*place);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        left = again;
+    }
+    stale
+}

@@ -213,6 +213,8 @@ pub(super) fn is_unset(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::write::Record;
+    use proptest::prelude::*;
     use serde_json::json;
 
     fn form(definition: &Value) -> WriteForm {
@@ -290,5 +292,68 @@ mod tests {
         );
         assert!(extras.defines_any(&BTreeSet::from(["TCP".to_owned()])));
         assert!(!extras.defines_any(&refused));
+    }
+
+    /// A field of a definition, set or not, of one of the kinds there are.
+    fn field() -> impl Strategy<Value = (String, Value)> {
+        let name = prop_oneof![
+            4 => prop::sample::select(TRANSACTION_FIELDS.as_slice()).prop_map(str::to_owned),
+            1 => prop::sample::select(
+                ["GRPC", "TTL", "OutputMaxSize", "ScriptArgs", "H2PingUseTLS", "New", "TLSServerName"]
+                    .as_slice()
+            )
+            .prop_map(str::to_owned),
+        ];
+        (name, "[a-z\"\\\\\\PC]{0,8}", 0_u32..3, any::<bool>()).prop_map(
+            |(name, text, number, null)| {
+                let value = match name.as_str() {
+                    _ if null && number == 0 && name != "H2PingUseTLS" => Value::Null,
+                    "TLSSkipVerify" | "H2PingUseTLS" => json!(number == 1),
+                    "Interval" | "DeregisterCriticalServiceAfter" => json!(format!("{number}m")),
+                    "Timeout" | "TTL" => json!(u64::from(number) * 1_000_000_000),
+                    "OutputMaxSize" => json!(number),
+                    "ScriptArgs" => json!(vec![text; number as usize]),
+                    "Header" if number == 0 => json!({}),
+                    "Header" => json!({text.clone(): vec![text; number as usize]}),
+                    "New" => {
+                        json!([Value::Null, json!(number), json!({"a": text})][number as usize])
+                    }
+                    _ => json!(text),
+                };
+                (name, value)
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_goes_by_transaction_loses_nothing(
+            definition in prop::collection::vec(field(), 0..6),
+            name in "\\PC{0,8}",
+            notes in "\\PC{0,8}",
+        ) {
+            let definition: Map<String, Value> = definition.into_iter().collect();
+            let original = json!({
+                "Node": "n", "CheckID": "c", "Name": name, "Notes": notes, "ServiceTags": null,
+                "Definition": definition.clone()
+            });
+            let check: HealthCheck = serde_json::from_value(original.clone()).unwrap();
+            let others_set = definition.iter().any(|(key, value)| {
+                !TRANSACTION_FIELDS.contains(&key.as_str())
+                    && (!is_unset(value) || (key == "H2PingUseTLS" && !value.is_null()))
+            });
+            match WriteForm::of(&check) {
+                WriteForm::Register => prop_assert!(others_set),
+                WriteForm::Transaction(extras) => {
+                    prop_assert!(!others_set);
+                    let mut sent = extras.fields();
+                    // These are sent by other means.
+                    sent.insert("CheckID".into(), "c".into());
+                    let original = Record(original.as_object().unwrap().clone());
+                    prop_assert_eq!(original.losses_to(&Record(sent.clone())), vec![]);
+                    prop_assert_eq!(Record(sent).losses_to(&original), vec![]);
+                }
+            }
+        }
     }
 }

@@ -145,9 +145,7 @@ fn losses(sent: &Map<String, Value>, kept: &Map<String, Value>) -> Vec<Loss> {
 }
 
 fn differs(key: &str, sent: &Value, kept: Option<&Value>) -> bool {
-    let Some(kept) = kept else {
-        return !is_unset(sent);
-    };
+    let kept = kept.unwrap_or(&Value::Null);
     if sent == kept || (is_unset(sent) && is_unset(kept)) {
         return false;
     }
@@ -157,7 +155,7 @@ fn differs(key: &str, sent: &Value, kept: Option<&Value>) -> bool {
     ) {
         return true;
     }
-    // "90s" and "1m30s" and 90000000000 are the same duration.
+    // "90s" and "1m30s" and 90000000000 are the same duration; "0s" is none.
     let duration = |value: &Value| serde_json::from_value::<GoDuration>(value.clone()).ok();
     match (duration(sent), duration(kept)) {
         (Some(sent), Some(kept)) => sent != kept,
@@ -214,7 +212,9 @@ mod tests {
 
     #[test]
     fn unset_and_missing_are_the_same() {
-        let one = record(&json!({"Notes": "", "ServiceTags": null, "Definition": {"Body": ""}}));
+        let one = record(&json!({
+            "Notes": "", "ServiceTags": null, "Definition": {"Body": "", "Interval": "0s"}
+        }));
         let other = record(&json!({"ServiceTags": [], "Definition": {"Header": null}}));
         assert!(one.same_but_status(&other));
     }
