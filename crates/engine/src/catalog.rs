@@ -59,7 +59,9 @@ pub struct CatalogCheck<D, W, S> {
     pub deregister_after: Option<Duration>,
 }
 
-/// The whole list of checks.
+/// The whole list of checks. To be handed in when it changed, and now and then
+/// when it did not: that what was removed is still there can only be told by a
+/// list that was read afterwards.
 #[derive(Debug, Clone)]
 pub struct CatalogUpdate<D, W, S> {
     /// All checks. Of two with the same identity the first one counts.

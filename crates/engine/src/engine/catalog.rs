@@ -32,6 +32,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
                 Some(key) => match self.slots.get(key) {
                     Some(slot) if slot.departed => {
                         diff.added += 1;
+                        self.forget_removal(&check.id);
                         self.come_back(key, check, now);
                         newcomers.push(key);
                     }
@@ -40,6 +41,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
                 },
                 None => {
                     diff.added += 1;
+                    self.forget_removal(&check.id);
                     if let Some(key) = self.add(check, now) {
                         newcomers.push(key);
                     }

@@ -107,11 +107,18 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
     /// A service that we removed has been registered again; its check has been
     /// started anew.
     pub(super) fn registered_again(&mut self, id: &CheckId, now: Timestamp) {
-        if let Some(service) = id.service() {
-            self.removals.forget(&service);
-        }
+        self.forget_removal(id);
         let reason = StateRestart::Reregistered;
         self.emit(now, id.clone(), EventKind::StateRestarted { reason });
+    }
+
+    /// If the service of the check was removed, it now is another one.
+    pub(super) fn forget_removal(&mut self, id: &CheckId) {
+        if self.was_removed(id)
+            && let Some(service) = id.service()
+        {
+            self.removals.forget(&service);
+        }
     }
 
     /// Whether the check belongs to a service that we removed.

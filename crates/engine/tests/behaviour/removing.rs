@@ -186,6 +186,19 @@ fn a_service_registered_again_between_two_lists_starts_anew() {
 }
 
 #[test]
+fn a_service_that_went_before_the_answer_came_is_another_one_when_it_comes_back() {
+    let mut rig = Rig::new();
+    rig.list(&[short_lived("a")]);
+    run(&mut rig, 62, Status::Critical);
+    let (_, _, ticket, _) = rig.removals.pop_front().expect("asked");
+    rig.list(&[]);
+    rig.engine.handle_deregistered(rig.now, ticket, Ok(()));
+    rig.list(&[short_lived("a")]);
+    run(&mut rig, 62, Status::Critical);
+    assert_eq!(rig.removals.len(), 1);
+}
+
+#[test]
 fn a_service_registered_again_is_noticed_by_a_write_too() {
     let mut rig = Rig::new();
     rig.list(&[short_lived("a")]);

@@ -4,7 +4,7 @@
 //! targets, lists that fail, lag, come empty or come back, writes that fail, are
 //! refused, lose races or of which the answer is lost, other writers, edits of
 //! definitions, intervals and thresholds, checks that go and come, a leader that
-//! is lost, a process that is paused, late, stopped and killed. Then 60 s of
+//! is lost, a process that is paused, late, stopped and killed. Then 90 s of
 //! peace, after which the catalog must show what is true. At every step the
 //! engine is compared with [`spec`], the same rules written down a second time.
 //!

@@ -178,6 +178,7 @@ impl Spec {
                     self.outdated.insert(id.clone());
                 }
             } else {
+                self.removed.remove(&service(id));
                 let saved = self.restored.remove(id);
                 if saved.is_none() {
                     newcomers.push(id.clone());
