@@ -189,7 +189,9 @@ impl Driver {
                     ticket, definition, ..
                 } => self.probing.start(now, ticket, definition),
                 Action::Write { writes } => self.writing.write(writes),
-                Action::Deregister { ticket, id, .. } => self.writing.deregister(ticket, &id),
+                Action::Deregister {
+                    ticket, id, token, ..
+                } => self.writing.deregister(ticket, &id, &token),
                 Action::Event(event) => self.reporting.event(&event, report),
                 _ => {}
             }

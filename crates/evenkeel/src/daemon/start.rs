@@ -66,9 +66,27 @@ pub async fn run(
     requests: mpsc::Receiver<Request>,
     reload: Reload,
 ) -> Result<(), Failure> {
+    raise_descriptors(settings.probe.max_concurrent);
     let daemon = Daemon::start(settings, environment).await?;
     daemon.run(requests, reload).await;
     Ok(())
+}
+
+/// Every probe under way needs a descriptor, and the limit that a shell sets, 1024
+/// as a rule, may be raised by anyone to what the system allows.
+fn raise_descriptors(probes: u32) {
+    // Sockets of Consul and of the admin server, files, the runtime's own.
+    const OTHERS: u64 = 128;
+    let wanted = u64::from(probes) + OTHERS;
+    match rlimit::increase_nofile_limit(u64::MAX) {
+        Ok(limit) if limit < wanted => tracing::warn!(
+            limit,
+            wanted,
+            "fewer open files are allowed than probe.max_concurrent needs; probes beyond that cannot be run"
+        ),
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "the limit of open files cannot be raised"),
+    }
 }
 
 impl Daemon {

@@ -1,11 +1,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use evenkeel_consul::Query;
 use evenkeel_consul::client::Client;
-use evenkeel_consul::types::{CheckRef, Deregistration};
+use evenkeel_consul::types::CheckRef;
 use evenkeel_consul::write::{StatusWrite, WriteForm, WriteOutcome};
 use evenkeel_engine::{CheckId, DeregisterTicket, Write, WriteTicket, Written, output_hash};
 use evenkeel_threshold::Status;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::catalog::Token;
@@ -110,32 +112,77 @@ impl Writing {
         });
     }
 
-    /// Removes the service that `id`'s check belongs to.
-    pub(super) fn deregister(&self, ticket: DeregisterTicket, id: &CheckId) {
+    /// Removes the service that `id`'s check belongs to, provided that the check
+    /// is still as `token` says.
+    pub(super) fn deregister(&self, ticket: DeregisterTicket, id: &CheckId, token: &Token) {
         let done = self.done.clone();
-        let Target::Consul(client) = &self.target else {
+        let (Target::Consul(client), Token::Consul { index, .. }) = (&self.target, token) else {
             let _ = done.send(Done::Deregistration {
                 ticket,
                 result: Err("the catalog is a file".into()),
             });
             return;
         };
-        let client = client.clone();
-        let Some(what) = Deregistration::service_of(&reference(id)) else {
-            let _ = done.send(Done::Deregistration {
-                ticket,
-                result: Err("a check of a node removes no service".into()),
-            });
-            return;
-        };
+        let (client, id, index) = (client.clone(), id.clone(), *index);
         tokio::spawn(async move {
-            let result = client.deregister(&what).await;
-            let _ = done.send(Done::Deregistration {
-                ticket,
-                result: result.map_err(|error| error.to_string()),
-            });
+            let result = remove_service(&client, &id, index).await;
+            let _ = done.send(Done::Deregistration { ticket, result });
         });
     }
+}
+
+/// Removes a service in one transaction with a check-and-set of the check that
+/// decided it: somebody may have registered the service anew in the meantime.
+async fn remove_service(client: &Client, id: &CheckId, index: u64) -> Result<(), String> {
+    let scope = |part: &str| Some(part.to_owned()).filter(|part| !part.is_empty());
+    let query = Query {
+        namespace: scope(id.namespace()),
+        partition: scope(id.partition()),
+        ..Query::default()
+    };
+    // Consul wants the service's name too, for its ACLs.
+    let checks = client
+        .health_node(id.node(), &query)
+        .await
+        .map_err(|error| error.to_string())?;
+    let Some(check) = checks
+        .value
+        .into_iter()
+        .find(|check| check.check_id == id.check_id() && check.service_id == id.service_id())
+    else {
+        return Err("the check is not there any more".to_owned());
+    };
+    let operations = json!([
+        {"Check": {"Verb": "delete-cas", "Check": named(id, json!({
+            "Node": id.node(), "CheckID": id.check_id(), "ModifyIndex": index,
+        }))}},
+        {"Service": {"Verb": "delete", "Node": id.node(), "Service": named(id, json!({
+            "ID": id.service_id(), "Service": check.service_name,
+        }))}},
+    ]);
+    let query = Query {
+        namespace: None,
+        ..query
+    };
+    let reply = client
+        .txn(operations.to_string().into(), &query)
+        .await
+        .map_err(|error| error.to_string())?;
+    match reply.errors.first() {
+        None => Ok(()),
+        Some(refused) => Err(refused.what.clone()),
+    }
+}
+
+/// `value` with the namespace and partition of `id`, where it has any: a server
+/// without them refuses the very fields.
+fn named(id: &CheckId, mut value: Value) -> Value {
+    for (key, part) in [("Namespace", id.namespace()), ("Partition", id.partition())] {
+        if !part.is_empty() {
+            value[key] = part.into();
+        }
+    }
+    value
 }
 
 struct Sent {
@@ -231,5 +278,55 @@ fn to_consul(status: Status) -> evenkeel_consul::types::Status {
         Status::Passing => evenkeel_consul::types::Status::Passing,
         Status::Warning => evenkeel_consul::types::Status::Warning,
         Status::Critical => evenkeel_consul::types::Status::Critical,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenkeel_testkit::Consul;
+
+    // P038, P039; a service that was registered anew must not be removed.
+    #[test]
+    fn a_service_is_removed_only_if_its_check_is_as_it_was() {
+        let Some(consul) = Consul::start("a_service_is_removed_only_if_its_check_is_as_it_was")
+        else {
+            return;
+        };
+        let register = |node: &str| {
+            consul.register(&json!({
+                "Node": node, "Address": "127.0.0.1",
+                "Service": {"ID": "web-1", "Service": "web"},
+                "Checks": [{"Node": node, "CheckID": "c", "Name": "c", "ServiceID": "web-1",
+                    "Status": "critical", "Definition": {"TCP": "127.0.0.1:1"}}],
+            }));
+            consul.check(node, "c").unwrap()["ModifyIndex"]
+                .as_u64()
+                .unwrap()
+        };
+        let index = register("a");
+        register("b");
+        let client = Client::new(&evenkeel_consul::Config {
+            address: consul.address().parse().unwrap(),
+            ..evenkeel_consul::Config::default()
+        })
+        .unwrap();
+        let id = CheckId::new("", "", "a", "web-1", "c");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let remove = |index| runtime.block_on(remove_service(&client, &id, index));
+        let services = |node: &str| {
+            let node = consul.get_json(&format!("/v1/catalog/node/{node}"));
+            node["Services"].as_object().unwrap().len()
+        };
+
+        let refused = remove(index - 1).unwrap_err();
+        assert!(refused.contains("stale"), "{refused}");
+        assert_eq!(services("a"), 1);
+        remove(index).unwrap();
+        assert_eq!((services("a"), services("b")), (0, 1));
+        assert!(consul.check("a", "c").is_none());
     }
 }
