@@ -17,6 +17,44 @@ pub(super) enum Look {
     Unreadable(String),
 }
 
+/// A file's times have a limited resolution, so one that just changed is read a
+/// few times more although it looks the same.
+const READS_AFTER_A_CHANGE: u32 = 3;
+
+/// Whether a file has to be read, by what the system says of it (`S`).
+#[derive(Debug)]
+pub(super) struct Quiet<S> {
+    last: Option<S>,
+    reads_left: u32,
+}
+
+impl<S: PartialEq> Quiet<S> {
+    pub(super) const fn new() -> Self {
+        Self {
+            last: None,
+            reads_left: READS_AFTER_A_CHANGE,
+        }
+    }
+
+    /// Whether to read the file that looks like `stamp` now; one that is not
+    /// there is always tried.
+    pub(super) fn must_read(&mut self, stamp: Option<S>) -> bool {
+        if stamp.is_none() || stamp != self.last {
+            self.last = stamp;
+            self.reads_left = READS_AFTER_A_CHANGE;
+            return true;
+        }
+        let must = self.reads_left > 0;
+        self.reads_left = self.reads_left.saturating_sub(1);
+        must
+    }
+
+    /// The file is not as it was: look at it closely for a while.
+    pub(super) fn disturb(&mut self) {
+        self.reads_left = READS_AFTER_A_CHANGE;
+    }
+}
+
 /// Remembers versions of a file by their hashes.
 #[derive(Debug, Default)]
 pub(super) struct Settling {

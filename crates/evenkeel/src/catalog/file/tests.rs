@@ -7,7 +7,7 @@ use evenkeel_threshold::{AnyStrategy, FirstResult, Leaky, Status};
 use proptest::prelude::*;
 use tokio::sync::{mpsc, watch};
 
-use super::settle::{Look, Settling};
+use super::settle::{Look, Quiet, Settling};
 use super::*;
 use crate::catalog::{CatalogMessage, CatalogView};
 use crate::config::Settings;
@@ -305,6 +305,18 @@ fn a_version_is_judged_when_it_has_stopped_changing() {
         Look::Unreadable("gone".to_owned())
     );
     assert_eq!(settling.look(Ok(b"other".to_vec())), Look::Unsettled);
+}
+
+#[test]
+fn a_file_that_looks_the_same_is_read_a_few_times_more_and_then_left_alone() {
+    let mut quiet = Quiet::new();
+    let reads = |quiet: &mut Quiet<u8>, stamp| (0..10).filter(|_| quiet.must_read(stamp)).count();
+    assert_eq!(reads(&mut quiet, Some(1)), 4);
+    assert_eq!(reads(&mut quiet, Some(1)), 0);
+    assert_eq!(reads(&mut quiet, Some(2)), 4);
+    quiet.disturb();
+    assert_eq!(reads(&mut quiet, Some(2)), 3);
+    assert_eq!(reads(&mut quiet, None), 10);
 }
 
 /// A file that is watched, and what is said of it.

@@ -6,17 +6,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
-use super::settle::{Look, Settling};
+use super::settle::{Look, Quiet, Settling};
 use super::{FileFault, Parsed, parse, view};
 use crate::catalog::{CatalogFault, CatalogMessage, CatalogSender, CatalogView};
 use crate::config::{FileSettings, Settings};
 use crate::document::{Format, read_file};
 use crate::exit::{Exit, Failure};
 use crate::thresholds::Resolver;
-
-/// A file's times have a limited resolution, so one that just changed is read a
-/// few times more although it looks the same.
-const LOOKS_AFTER_A_CHANGE: u32 = 3;
 
 /// A file of checks that has been read once.
 #[derive(Debug)]
@@ -32,12 +28,11 @@ pub struct FileCatalog {
     view: CatalogView,
     /// What was told last of a file that cannot be read.
     trouble: Option<String>,
-    stamp: Option<Stamp>,
-    looks_left: u32,
+    quiet: Quiet<Stamp>,
 }
 
 /// What changes with a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,
     inode: u64,
@@ -97,8 +92,7 @@ impl FileCatalog {
             most_bytes: max_size.0,
             period: poll_interval,
             trouble: None,
-            stamp: None,
-            looks_left: LOOKS_AFTER_A_CHANGE,
+            quiet: Quiet::new(),
             path,
             parsed,
             resolver,
@@ -166,26 +160,18 @@ impl FileCatalog {
     /// Looks at the file, and tells what there is to tell.
     async fn look(&mut self) -> Option<CatalogMessage> {
         // A slow disk must not stop the probes.
+        let path = self.path.clone();
+        let stamp = tokio::task::spawn_blocking(move || Stamp::of(&path)).await;
+        if !self.quiet.must_read(stamp.unwrap_or_default()) {
+            return None;
+        }
         let (path, most_bytes) = (self.path.clone(), self.most_bytes);
-        let last = self.stamp.take();
-        let quiet = last.clone().filter(|_| self.looks_left == 0);
-        let (stamp, content) = tokio::task::spawn_blocking(move || {
-            let stamp = Stamp::of(&path);
-            let read = stamp.is_none() || stamp != quiet;
-            let content = read.then(|| read_file(&path, most_bytes));
-            (stamp, content)
-        })
-        .await
-        .unwrap_or_else(|error| (None, Some(Err(error.to_string()))));
-        self.looks_left = match stamp == last {
-            true => self.looks_left.saturating_sub(1),
-            false => LOOKS_AFTER_A_CHANGE,
-        };
-        self.stamp = stamp;
-        let content = content?;
+        let content = tokio::task::spawn_blocking(move || read_file(&path, most_bytes))
+            .await
+            .unwrap_or_else(|error| Err(error.to_string()));
         match self.settling.look(content) {
             Look::Unsettled => {
-                self.looks_left = LOOKS_AFTER_A_CHANGE;
+                self.quiet.disturb();
                 None
             }
             Look::Same => {
@@ -195,7 +181,7 @@ impl FileCatalog {
                 Some(CatalogMessage::View(self.view.clone()))
             }
             Look::Unreadable(text) => {
-                self.looks_left = LOOKS_AFTER_A_CHANGE;
+                self.quiet.disturb();
                 let text = format!("{}: {text}", self.path.display());
                 if self.trouble.as_ref() == Some(&text) {
                     return None;
