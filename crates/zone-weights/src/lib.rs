@@ -7,12 +7,23 @@
 //! local as the endpoints there can take, and sends the rest where there is room.
 //! [`envoy::decide`] is that rule, bit for bit.
 //!
+//! Where its assumptions do not hold (few endpoints, several calling services,
+//! demand that is not proportional to the number of callers), the rules of
+//! [`plan`] do better. A [`Picker`] carries out what a rule says.
+//!
+//! All that decides is in whole numbers. Shares are exact fractions ([`Fraction`])
+//! or parts of a billion ([`plan::PARTS`]).
+//!
 //! # What it does not do
 //!
 //! It does not check health, discover endpoints or send requests. It reads no
 //! clock and draws no random number. It is `no_std` with `alloc`, wants 64-bit
 //! atomics, and has no dependency. Ring hash and Maglev have no zone-aware
-//! routing in Envoy, and have none here.
+//! routing in Envoy, and have none here. Least request takes the same zones as
+//! round robin; which host within the zone has the fewest requests only the proxy
+//! knows, and here hosts are picked by weight. No slow start, no subsets of hosts,
+//! no `weighted_priority_health`. How often to recalculate is the caller's affair;
+//! damp the health first.
 //!
 //! # Examples
 //!
@@ -85,6 +96,50 @@
 //! assert!(stats.contains("cluster.backend.lb_zone_routing_all_directly: 1\n"));
 //! # Ok::<(), evenkeel_zone_weights::InputError>(())
 //! ```
+//!
+//! Three endpoints, which are too few for Envoy, and two calling services with
+//! opposite skews: together they need no traffic between zones at all.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use evenkeel_zone_weights::envoy::Settings;
+//! use evenkeel_zone_weights::plan::{
+//!     Bounded, Demand, EnvoyRule, Joint, Limits, PARTS, Problem, Publisher, Rule, Tolerance,
+//! };
+//! use evenkeel_zone_weights::{Endpoints, Health, Locality};
+//!
+//! let zones = ["az-a", "az-b", "az-c"].map(Locality::zone_only);
+//! let mut endpoints = Endpoints::new();
+//! let mut services = [Demand::new(), Demand::new()];
+//! for (number, zone) in (1..).zip(&zones) {
+//!     endpoints.insert(0, zone, Health::Healthy, 1, format!("10.0.{number}.1:80"))?;
+//!     services[0].add(zone, 10 * number)?; // requests per second
+//!     services[1].add(zone, 40 - 10 * number)?;
+//! }
+//! let upstream = endpoints.upstream().clone();
+//! let problem = Problem::new(&upstream, &services);
+//!
+//! // Of a billion requests, how many leave their zone?
+//! let exact = Tolerance::per_10_000(0);
+//! let leaving = |rule: &dyn Rule| rule.plan(&problem).map(|plan| plan.report(&problem).cross_zone);
+//! assert!(leaving(&EnvoyRule(Settings::ENVOY))? > 666_000_000);
+//! assert_eq!(leaving(&Bounded { tolerance: exact })?, 166_666_667);
+//! let joint = Joint { tolerance: exact };
+//! assert_eq!(leaving(&joint)?, 0);
+//!
+//! // Publish what differs enough from before, in steps that are not too large.
+//! let mut publisher = Publisher::new(Limits::default());
+//! let plan = publisher.offer(&joint.plan(&problem)?, &problem).expect("the first");
+//! let split = plan.split(1, &zones[2]).expect("a service");
+//! assert_eq!((split.parts()[0].zone.zone(), split.parts()[0].parts), ("az-c", PARTS));
+//!
+//! // For a proxy of the second service in az-c.
+//! let routes = plan.routes(1, &zones[2]).expect("a service");
+//! let picker = endpoints.picker(&routes, Arc::default());
+//! assert_eq!(picker.pick(42).expect("a host").endpoint, "10.0.3.1:80");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![no_std]
 
@@ -98,6 +153,7 @@ mod locality;
 mod members;
 mod percent;
 mod pick;
+pub mod plan;
 mod routes;
 
 pub use counters::{Counter, Counters};

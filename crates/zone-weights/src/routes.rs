@@ -5,7 +5,7 @@ use crate::envoy::{Decision, State};
 use crate::{Counter, Fraction, Health, Locality, Members, Tally, Upstream};
 
 /// Which hosts of a zone or a priority a request goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hosts {
     /// The healthy ones.
     Healthy,

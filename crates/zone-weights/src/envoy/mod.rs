@@ -21,4 +21,5 @@ mod settings;
 
 pub use decide::{Decision, Gate, State, Zone, decide};
 pub use load::PriorityLoad;
+pub(crate) use load::loads;
 pub use settings::{LocalityBasis, MinClusterSize, Runtime, Settings};
