@@ -53,16 +53,21 @@ pub enum PlanError {
     /// priority, add up to more than [`Demand::LIMIT`]: beyond that, sums and
     /// products would not be exact. Which of them is in the text.
     TooLarge(&'static str),
-    /// More than [`MAX_ZONES`] zones.
-    TooManyZones(usize),
+    /// More than [`MAX_ZONES`] zones, or [`MAX_ZONES_WITH_COSTS`] with costs.
+    TooManyZones {
+        /// How many there are.
+        zones: usize,
+        /// How many it takes.
+        limit: usize,
+    },
 }
 
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLarge(what) => write!(f, "{what} adds up to more than {}", Demand::LIMIT),
-            Self::TooManyZones(zones) => {
-                write!(f, "{zones} zones; a plan takes at most {MAX_ZONES}")
+            Self::TooManyZones { zones, limit } => {
+                write!(f, "{zones} zones; a plan takes at most {limit}")
             }
         }
     }
@@ -73,6 +78,10 @@ impl core::error::Error for PlanError {}
 /// The most zones, of callers and endpoints together, that a plan is made for. A
 /// plan can have as many parts as there are pairs of zones.
 pub const MAX_ZONES: usize = 1_024;
+
+/// The same for a problem with [`costs`](Problem::costs), which takes time in
+/// proportion to the third power of the zones.
+pub const MAX_ZONES_WITH_COSTS: usize = 128;
 
 /// What a plan is made for.
 #[derive(Debug, Clone, Copy)]

@@ -29,7 +29,9 @@ pub(super) fn apportion(total: u32, weights: &[u128]) -> Vec<u32> {
         let part = (product / sum) as u32;
         parts.push(part);
         rest -= part;
-        remainders.push((core::cmp::Reverse(product % sum), index));
+        if *weight > 0 {
+            remainders.push((core::cmp::Reverse(product % sum), index));
+        }
     }
     remainders.sort_unstable();
     for (_, index) in remainders.into_iter().take(rest as usize) {

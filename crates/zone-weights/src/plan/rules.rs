@@ -4,7 +4,9 @@ use alloc::vec::Vec;
 use super::level::{Level, ONE, Place, level, scaled};
 use super::parts::{PARTS, apportion};
 use super::transport::transport;
-use super::{Costs, Demand, MAX_ZONES, Part, Plan, PlanError, Problem, Rule, Service, Split};
+use super::{
+    Demand, MAX_ZONES, MAX_ZONES_WITH_COSTS, Part, Plan, PlanError, Problem, Rule, Service, Split,
+};
 use crate::envoy::{PriorityLoad, Settings, decide, loads};
 use crate::{Health, Hosts, Locality, Members};
 
@@ -176,11 +178,15 @@ fn split_of(routes: &crate::Routes, problem: &Problem<'_>) -> Split {
         let Some(members) = problem.upstream.priorities().get(route.priority as usize) else {
             continue;
         };
-        let places: Vec<(&Locality, u64)> = members
-            .iter()
-            .filter(|(zone, _)| route.zone.as_ref().is_none_or(|only| only == *zone))
-            .map(|(zone, tally)| (zone, route.hosts.weight(tally)))
-            .collect();
+        let place = |(zone, tally)| (zone, route.hosts.weight(tally));
+        let places: Vec<(&Locality, u64)> = match &route.zone {
+            Some(zone) => members
+                .get(zone)
+                .map(|tally| place((zone, tally)))
+                .into_iter()
+                .collect(),
+            None => members.iter().map(place).collect(),
+        };
         let weights: Vec<u128> = places.iter().map(|(_, weight)| (*weight).into()).collect();
         for ((zone, _), share) in places.iter().zip(apportion(total, &weights)) {
             parts.push(Part {
@@ -236,7 +242,8 @@ struct Frame<'a> {
     zones: Vec<&'a Locality>,
     classes: Vec<Class>,
     priorities: Vec<PriorityLoad>,
-    costs: Option<&'a Costs>,
+    /// From each zone to each, row by row.
+    costs: Option<Vec<u32>>,
 }
 
 impl<'a> Frame<'a> {
@@ -258,10 +265,22 @@ impl<'a> Frame<'a> {
         for service in problem.services {
             zones.extend(service.iter().map(|(zone, _)| zone));
         }
-        if zones.len() > MAX_ZONES {
-            return Err(PlanError::TooManyZones(zones.len()));
+        let limit = match problem.costs {
+            Some(_) => MAX_ZONES_WITH_COSTS,
+            None => MAX_ZONES,
+        };
+        if zones.len() > limit {
+            return Err(PlanError::TooManyZones {
+                zones: zones.len(),
+                limit,
+            });
         }
         let zones: Vec<&Locality> = zones.into_iter().collect();
+        let costs = problem.costs.map(|costs| {
+            let from = zones.iter();
+            from.flat_map(|from| zones.iter().map(|to| costs.get(from, to)))
+                .collect()
+        });
 
         let members = problem.upstream.priorities();
         let priorities = loads(
@@ -294,7 +313,7 @@ impl<'a> Frame<'a> {
             zones,
             classes,
             priorities,
-            costs: problem.costs,
+            costs,
         })
     }
 
@@ -345,26 +364,30 @@ impl<'a> Frame<'a> {
 
     /// The cheapest way, where zones are not all equally far.
     fn shipped(&self, places: &[Place], tolerance: Tolerance) -> Option<Vec<Vec<u128>>> {
-        let costs = self.costs?;
+        let costs = self.costs.as_ref()?;
         let (wants, limits) = scaled(places, tolerance.get());
         // The limits together are at least what is wanted.
-        transport(&wants, &limits, |from, to| {
-            costs.get(self.zones[from], self.zones[to])
-        })
+        transport(&wants, &limits, |from, to| costs[from * places.len() + to])
     }
 
     /// For a zone from which nothing was to be shipped: where it is cheapest.
     fn nearest(&self, zone: usize, class: &Class, level: &Level) -> Vec<u32> {
-        let Some(costs) = self.costs else {
+        let Some(costs) = &self.costs else {
             return level.row(zone);
         };
-        let cost = |to: usize| costs.get(self.zones[zone], self.zones[to]);
-        let with_hosts = (0..class.capacity.len()).filter(|to| class.capacity[*to] > 0);
-        let least = with_hosts.map(cost).min();
-        let weights: Vec<u128> = (0..class.capacity.len())
-            .map(|to| {
-                if Some(cost(to)) == least {
-                    u128::from(class.capacity[to])
+        let places = class.capacity.len();
+        let costs = &costs[zone * places..(zone + 1) * places];
+        let with_hosts = costs.iter().zip(&class.capacity);
+        let least = with_hosts
+            .filter(|(_, weight)| **weight > 0)
+            .map(|(cost, _)| *cost)
+            .min();
+        let weights: Vec<u128> = costs
+            .iter()
+            .zip(&class.capacity)
+            .map(|(cost, weight)| {
+                if Some(*cost) == least {
+                    u128::from(*weight)
                 } else {
                     0
                 }

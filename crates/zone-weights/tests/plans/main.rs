@@ -178,6 +178,30 @@ proptest! {
     }
 }
 
+/// As many as are taken, and time that is not noticed.
+#[test]
+fn many_zones() {
+    for (zones, costs) in [(1_024, None), (128, Some(Costs::new(1, 1)))] {
+        let (mut upstream, mut calls) = (Upstream::new(), Demand::new());
+        for number in 0..zones {
+            let zone = zone(&number.to_string());
+            let weight = u32::try_from(1 + number * 7_919 % 1_000).expect("small");
+            upstream.add(0, &zone, Health::Healthy, weight, 1).unwrap();
+            calls.add(&zone, 1 + number * 104_729 % 1_000).unwrap();
+        }
+        let services = [calls];
+        let mut problem = Problem::new(&upstream, &services);
+        problem.costs = costs.as_ref();
+        let plan = Joint::default().plan(&problem).unwrap();
+        let report = plan.report(&problem);
+        assert!(
+            report.fullest <= u64::from(PARTS) / 10 * 11 + 1_000_000,
+            "{report:?}"
+        );
+        assert!(report.cross_zone > 0 && report.no_host == 0, "{report:?}");
+    }
+}
+
 fn demand(zones: &[(&str, u64)]) -> Demand {
     let mut demand = Demand::new();
     for (name, amount) in zones {
@@ -315,7 +339,10 @@ fn too_much_is_an_error_that_says_of_what() {
     let wide = [wide];
     assert_eq!(
         Joint::default().plan(&Problem::new(&few, &wide)),
-        Err(PlanError::TooManyZones(2_001))
+        Err(PlanError::TooManyZones {
+            zones: 2_001,
+            limit: 1_024
+        })
     );
     assert!(demand(&[("a", u64::MAX)]).add(&zone("b"), 1).is_err());
 }

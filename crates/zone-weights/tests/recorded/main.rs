@@ -8,14 +8,23 @@ mod case;
 mod expected;
 mod picks;
 
+use std::path::{Path, PathBuf};
+
 use case::Case;
 use serde_json::Value;
 
 fn cases() -> (Vec<Case>, u64) {
-    let path = std::env::var_os("EVENKEEL_ZONE_CASES").map_or_else(
-        || concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/cases.json").into(),
-        std::path::PathBuf::from,
-    );
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut path = here.join("tests/data/cases.json");
+    if let Some(other) = std::env::var_os("EVENKEEL_ZONE_CASES") {
+        // A relative path is meant from where cargo was called, most likely the
+        // top of the workspace, and not from the crate, where tests run.
+        path = PathBuf::from(&other);
+        let from_the_top = here.join("../..").join(&other);
+        if !path.exists() && from_the_top.exists() {
+            path = from_the_top;
+        }
+    }
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let file: Value = serde_json::from_str(&text).expect("the file is JSON");
