@@ -88,7 +88,7 @@ pub struct ConsulSettings {
     #[schemars(with = "DurationText")]
     pub wait: Duration,
 
-    /// How long any other request may take.
+    /// How long any other request may take, lists aside, which may take 30s.
     #[serde(with = "duration")]
     #[schemars(with = "DurationText")]
     pub request_timeout: Duration,
@@ -117,7 +117,7 @@ impl Default for ConsulSettings {
             stale: false,
             // As consul-esm's; see the design's "Reading Consul".
             wait: Duration::from_secs(45),
-            request_timeout: Duration::from_secs(30),
+            request_timeout: Duration::from_secs(10),
         }
     }
 }
