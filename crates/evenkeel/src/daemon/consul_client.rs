@@ -1,4 +1,6 @@
-use evenkeel_consul::client::Client;
+use std::time::Duration;
+
+use evenkeel_consul::client::{Client, UnfitServer};
 use evenkeel_consul::config::{Address, BasicAuth, Config, Limits, Secret, Tls};
 
 use crate::config::ConsulSettings;
@@ -16,6 +18,32 @@ pub(super) fn client(settings: &ConsulSettings) -> Result<Client, Failure> {
     let config = config(settings).map_err(|text| Failure::new(Exit::Config, text))?;
     Client::new(&config).map_err(|error| Failure::new(Exit::Config, format!("consul: {error}")))
 }
+
+/// Asks Consul who it is. One that cannot be asked now may be asked later: the
+/// daemon starts without it.
+///
+/// # Errors
+///
+/// A Consul that statuses cannot be written to: nobody would notice that they
+/// never change. (P029)
+pub(super) async fn greet(client: &Client) -> Result<(), Failure> {
+    let Ok(answer) = tokio::time::timeout(GREETING, client.check_server()).await else {
+        tracing::warn!("Consul does not answer; trying on");
+        return Ok(());
+    };
+    match answer {
+        Ok(Some(version)) => tracing::info!(version, "Consul"),
+        Ok(None) => tracing::info!("Consul (its version may not be asked for)"),
+        Err(UnfitServer::Unknown(error)) => {
+            tracing::warn!(%error, "Consul cannot be asked for its version; trying on");
+        }
+        Err(unfit) => return Err(Failure::new(Exit::Unavailable, format!("consul: {unfit}"))),
+    }
+    Ok(())
+}
+
+/// How long Consul may take to answer before the daemon starts without.
+const GREETING: Duration = Duration::from_secs(3);
 
 fn config(settings: &ConsulSettings) -> Result<Config, String> {
     let mut address = settings.address.clone();
@@ -59,6 +87,7 @@ fn config(settings: &ConsulSettings) -> Result<Config, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenkeel_testkit::{Reply, Stub};
 
     #[test]
     fn tls_without_a_scheme_is_https() {
@@ -69,6 +98,30 @@ mod tests {
         };
         let config = config(&settings).unwrap();
         assert_eq!(config.address, "https://consul.test:8501".parse().unwrap());
+    }
+
+    // P029
+    #[tokio::test]
+    async fn a_server_that_cannot_be_written_to_is_refused_with_what_is_needed() {
+        let old = Stub::start(|_| Reply::json(r#"{"Config":{"Version":"1.2.0"}}"#));
+        let missing = Stub::start(|request| match request.path() {
+            "/v1/agent/self" => Reply::json(r#"{"Config":{"Version":"1.8.7"}}"#),
+            _ => Reply::status(404, ""),
+        });
+        let away = Stub::start(|_| Reply::Close);
+        for (stub, words) in [(&old, "1.4.1"), (&missing, "/v1/txn")] {
+            let refused = greet(&client_of(stub)).await.unwrap_err();
+            assert!(refused.to_string().contains(words), "{refused}");
+        }
+        greet(&client_of(&away)).await.unwrap();
+    }
+
+    fn client_of(stub: &Stub) -> Client {
+        client(&ConsulSettings {
+            address: stub.address(),
+            ..ConsulSettings::default()
+        })
+        .unwrap()
     }
 
     #[test]

@@ -393,7 +393,11 @@ impl Driver {
     fn set_trouble(&mut self, trouble: Option<String>) {
         match (&self.condition.catalog_trouble, &trouble) {
             (None, Some(why)) => {
-                tracing::warn!(reason = %why, "the catalog is degraded; the last list of checks is kept");
+                if self.condition.catalog_seen {
+                    tracing::warn!(reason = %why, "the catalog is degraded; the last list of checks is kept");
+                } else {
+                    tracing::warn!(reason = %why, "no list of checks yet; trying on");
+                }
                 self.reporting
                     .daemon(Kind::CatalogDegraded, Some(why.clone()));
             }

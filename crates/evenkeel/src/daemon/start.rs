@@ -161,6 +161,7 @@ impl Daemon {
             }
             Some(CatalogKind::Consul) | None => {
                 let client = consul_client::client(&settings.consul)?;
+                consul_client::greet(&client).await?;
                 let (leader, leadership) = LeaderWatch::start(client.clone());
                 let running =
                     catalog::consul::start(client.clone(), changed, sender, Arc::clone(&metrics));

@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use evenkeel_threshold::Status;
 
 use crate::events::CheckName;
-use crate::status::{CheckStatus, Pending, StatusReport, ThresholdStatus};
+use crate::status::{CheckStatus, Parameter, Pending, StatusReport, ThresholdStatus};
 
 /// Whether colours may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub fn render(report: &StatusReport, style: Style) -> String {
                 "REPORTED",
                 "LAST RESULT",
                 "PENDING",
-                "THRESHOLDS",
                 "LAST CHANGE",
+                "THRESHOLDS",
             ]
             .map(Cell::plain),
         ];
@@ -109,11 +109,11 @@ fn row(check: &CheckStatus, now: u64) -> [Cell; 6] {
             colour: check.observed.map(|observed| observed.status),
         },
         Cell::plain(check.pending.map(|it| pending(it, now)).unwrap_or_default()),
-        Cell::plain(thresholds(&check.thresholds)),
         Cell::plain(check.last_change.map_or_else(
             || "none".into(),
             |change| format!("from {}, {} ago", change.from, age(now, change.at)),
         )),
+        Cell::plain(thresholds(&check.thresholds)),
     ]
 }
 
@@ -133,14 +133,24 @@ fn pending(pending: Pending, now: u64) -> String {
     }
 }
 
+/// The strategy and what was set of it, each source after what it set. What
+/// nobody set is left out: `--json` has it.
 fn thresholds(thresholds: &ThresholdStatus) -> String {
     let mut text = thresholds.strategy.clone();
-    for parameter in &thresholds.parameters {
-        let _ = write!(
-            text,
-            " {}={} ({})",
-            parameter.key, parameter.value, parameter.source
-        );
+    let set: Vec<&Parameter> = thresholds
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.source != "default")
+        .collect();
+    if set.is_empty() {
+        text.push_str(" (default)");
+    }
+    for (number, parameter) in set.iter().enumerate() {
+        let _ = write!(text, " {}={}", parameter.key, parameter.value);
+        let next = set.get(number + 1);
+        if next.is_none_or(|next| next.source != parameter.source) {
+            let _ = write!(text, " ({})", parameter.source);
+        }
     }
     if !thresholds.faults.is_empty() {
         text.push_str(" FAULT");
@@ -176,7 +186,7 @@ fn printable(text: &str) -> String {
 fn age(now: u64, then: u64) -> String {
     let seconds = now.saturating_sub(then) / 1000;
     match seconds {
-        0 => format!("{} ms", now.saturating_sub(then)),
+        0 => "<1 s".to_owned(),
         1..60 => format!("{seconds} s"),
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
         3600..86_400 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
@@ -257,7 +267,7 @@ fn summary(out: &mut String, report: &StatusReport) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::{Change, Fault, Observed, Parameter, Readiness, UnsupportedCheck, VERSION};
+    use crate::status::{Change, Fault, Observed, Readiness, UnsupportedCheck, VERSION};
 
     fn check() -> CheckStatus {
         CheckStatus {
@@ -286,11 +296,17 @@ mod tests {
             unprobed_run: 0,
             thresholds: ThresholdStatus {
                 strategy: "leaky".into(),
-                parameters: vec![Parameter {
-                    key: "critical-threshold".into(),
-                    value: "3".into(),
-                    source: "notes".into(),
-                }],
+                parameters: [
+                    ("critical-threshold", "3", "notes"),
+                    ("passing-threshold", "1", "notes"),
+                    ("first-result", "counted", "default"),
+                ]
+                .map(|(key, value, source)| Parameter {
+                    key: key.into(),
+                    value: value.into(),
+                    source: source.into(),
+                })
+                .into(),
                 ..ThresholdStatus::default()
             },
             last_change: Some(Change {
@@ -322,13 +338,43 @@ mod tests {
     #[test]
     fn a_row_tells_status_result_pending_source_and_change() {
         let text = render(&report(vec![check()]), Style::Plain);
+        let mut lines = text.lines();
+        let columns = |line: Option<&str>| -> Vec<String> {
+            let cells = line.unwrap().split("  ").map(str::trim);
+            cells
+                .filter(|cell| !cell.is_empty())
+                .map(ToOwned::to_owned)
+                .collect()
+        };
+        let heads = lines.next();
+        let row = lines.next();
         assert_eq!(
-            text,
-            "CHECK               REPORTED  LAST RESULT       PENDING          THRESHOLDS                           LAST CHANGE\n\
-             ext-1/web/web-http  passing   critical 2 s ago  2 of 4 failures  leaky critical-threshold=3 (notes)  from critical, 1 min 20 s ago\n\
-             \n\
-             1 checks: 1 passing, 0 warning, 0 critical; 1 with a change pending; 0 not probed\n"
-                .replace("THRESHOLDS                           LAST", "THRESHOLDS                          LAST")
+            columns(heads),
+            [
+                "CHECK",
+                "REPORTED",
+                "LAST RESULT",
+                "PENDING",
+                "LAST CHANGE",
+                "THRESHOLDS"
+            ]
+        );
+        assert_eq!(
+            columns(row),
+            [
+                "ext-1/web/web-http",
+                "passing",
+                "critical 2 s ago",
+                "2 of 4 failures",
+                "from critical, 1 min 20 s ago",
+                "leaky critical-threshold=3 passing-threshold=1 (notes)"
+            ]
+        );
+        let place = |line: Option<&str>, word| line.unwrap().find(word).unwrap();
+        assert_eq!(place(heads, "PENDING"), place(row, "2 of 4"));
+        assert_eq!(
+            lines.collect::<Vec<_>>().join("\n"),
+            "\n1 checks: 1 passing, 0 warning, 0 critical; 1 with a change pending; 0 not probed"
         );
     }
 
