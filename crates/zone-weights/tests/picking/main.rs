@@ -277,3 +277,33 @@ fn what_is_refused_changes_nothing() {
     assert_eq!(endpoints.upstream(), &before);
     assert_eq!(endpoints.len(), 1);
 }
+
+/// The number that decides the zone must not decide the endpoint in it as well.
+#[test]
+fn endpoints_of_a_zone_that_gets_a_part_are_picked_alike() {
+    let mut endpoints = Endpoints::new();
+    let mut callers = Members::new();
+    for value in 0..9_usize {
+        let at = zone(ZONES[value % 3]);
+        endpoints.insert(0, &at, Health::Healthy, 1, value).unwrap();
+        callers
+            .add(&at, Health::Healthy, 1, [7, 1, 1][value % 3])
+            .unwrap();
+    }
+    let upstream = endpoints.upstream();
+    let routes = decide(&Settings::ENVOY, Some(&zone("a")), Some(&callers), upstream).routes();
+    let picker = endpoints.picker(&routes, Arc::default());
+    let mut counts = [0_u32; 9];
+    for request in 0..90_000_u64 {
+        let random = request.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        counts[*picker.pick(random).unwrap().endpoint] += 1;
+    }
+    for zone in 0..3 {
+        let here = [zone, zone + 3, zone + 6].map(|value| counts[value]);
+        let fair = f64::from(here.iter().sum::<u32>()) / 3.0;
+        for count in here {
+            let off = (f64::from(count) - fair).abs();
+            assert!(off < 4.0 * fair.sqrt(), "{counts:?}");
+        }
+    }
+}
