@@ -9,7 +9,7 @@ use std::hint::black_box;
 use divan::Bencher;
 use evenkeel_threshold::{
     AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Observation, Status, Strategy,
-    Timestamp,
+    Timestamp, Window,
 };
 
 fn main() {
@@ -90,4 +90,9 @@ fn any_leaky(bencher: Bencher<'_, '_>) {
 fn any_consecutive(bencher: Bencher<'_, '_>) {
     let rule = Consecutive::new(counts()).expect("valid counts");
     observe(bencher, AnyStrategy::from(rule));
+}
+
+#[divan::bench]
+fn any_window(bencher: Bencher<'_, '_>) {
+    observe(bencher, AnyStrategy::from(Window::default()));
 }

@@ -2,94 +2,140 @@ use core::fmt;
 
 use crate::{
     Consecutive, Consul, FirstResult, Leaky, LeakyState, Loaded, Mark, Observation, Outlook,
-    Record, RunState, Status, Strategy, Timestamp, Transition,
+    Record, RunState, Status, Strategy, Timestamp, Transition, Window, WindowState,
 };
 
-/// A strategy chosen at run time, without a box.
-///
-/// With the feature `serde` it reads and writes as the strategy's name over its
-/// parameters: `{"leaky": {"critical_threshold": 3, "passing_threshold": 0}}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
-#[non_exhaustive]
-pub enum AnyStrategy {
+/// Everything that has to know all strategies, from one list: the strategy,
+/// its state, its name, and what the first result of a check means by default.
+macro_rules! strategies {
+    ($( $(#[$doc:meta])* $name:ident($state:ty) = $text:literal, $first:ident; )+) => {
+        /// A strategy chosen at run time, without a box.
+        ///
+        /// With the feature `serde` it reads and writes as the strategy's name
+        /// over its parameters:
+        /// `{"leaky": {"critical_threshold": 3, "passing_threshold": 0}}`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[non_exhaustive]
+        pub enum AnyStrategy {
+            $(
+                $(#[$doc])*
+                #[cfg_attr(feature = "serde", serde(rename = $text))]
+                $name($name),
+            )+
+        }
+
+        /// What [`AnyStrategy`] remembers of one check.
+        ///
+        /// A state handed to a strategy of another kind is no error: it goes on
+        /// as after [`Strategy::adopt`], from the reported status and without
+        /// counts.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum AnyState {
+            $(
+                #[doc = concat!("Of [`", stringify!($name), "`].")]
+                $name($state),
+            )+
+        }
+
+        impl AnyStrategy {
+            /// The names of all strategies, as [`AnyStrategy::name`] gives them.
+            pub const NAMES: &'static [&'static str] = &[$($text),+];
+
+            /// The name that a configuration uses, e.g. `leaky`.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $( Self::$name(_) => $text, )+
+                }
+            }
+
+            /// What the first result of a check means unless someone says
+            /// otherwise: rules that copy another program follow it, as far as it
+            /// starts all checks alike.
+            pub const fn default_first_result(&self) -> FirstResult {
+                match self {
+                    $( Self::$name(_) => FirstResult::$first, )+
+                }
+            }
+        }
+
+        impl AnyState {
+            /// The status reported now.
+            pub const fn reported(&self) -> Status {
+                match self {
+                    $( Self::$name(state) => state.reported(), )+
+                }
+            }
+
+            const fn awaits_first_result(&self) -> bool {
+                match self {
+                    $( Self::$name(state) => state.awaits_first_result(), )+
+                }
+            }
+        }
+
+        /// Runs `$body` with the strategy and the state that belong together; if
+        /// they do not, `$otherwise`.
+        macro_rules! pair {
+            ($any:expr, $own_state:expr, |$strategy:ident, $own:ident| $body:expr, $otherwise:expr) => {
+                match ($any, $own_state) {
+                    $( (AnyStrategy::$name($strategy), AnyState::$name($own)) => $body, )+
+                    _ => $otherwise,
+                }
+            };
+        }
+
+        /// Runs `$body` with the strategy inside, and the way to wrap its state.
+        macro_rules! wrap {
+            ($any:expr, |$strategy:ident, $wrap:ident| $body:expr) => {
+                match $any {
+                    $(
+                        AnyStrategy::$name($strategy) => {
+                            let $wrap = AnyState::$name;
+                            $body
+                        }
+                    )+
+                }
+            };
+        }
+
+        impl AnyStrategy {
+            /// The state after a change of parameters, if it is of this kind.
+            fn adopt_own(&self, old: &AnyState, now: Timestamp) -> Option<AnyState> {
+                match (self, old) {
+                    $(
+                        (Self::$name(strategy), AnyState::$name(own)) => {
+                            Some(AnyState::$name(strategy.adopt(own, now)))
+                        }
+                    )+
+                    _ => None,
+                }
+            }
+        }
+
+        $(
+            impl From<$name> for AnyStrategy {
+                fn from(strategy: $name) -> Self {
+                    Self::$name(strategy)
+                }
+            }
+        )+
+    };
+}
+
+strategies! {
     /// consul-esm's documented rule.
-    Leaky(Leaky),
+    Leaky(LeakyState) = "leaky", Counted;
     /// So many in a row.
-    Consecutive(Consecutive),
+    Consecutive(RunState) = "consecutive", Believed;
     /// The Consul agent's rule to the letter.
-    Consul(Consul),
-}
-
-/// What [`AnyStrategy`] remembers of one check.
-///
-/// A state handed to a strategy of another kind is no error: it goes on as
-/// after [`Strategy::adopt`], from the reported status and without counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum AnyState {
-    /// Of [`Leaky`].
-    Leaky(LeakyState),
-    /// Of [`Consecutive`].
-    Consecutive(RunState),
-    /// Of [`Consul`].
-    Consul(RunState),
-}
-
-/// Runs `$body` with the strategy and the state that belong together; if they
-/// do not, `$otherwise`.
-macro_rules! pair {
-    ($any:expr, $state:expr, |$strategy:ident, $own:ident| $body:expr, $otherwise:expr) => {
-        match ($any, $state) {
-            (AnyStrategy::Leaky($strategy), AnyState::Leaky($own)) => $body,
-            (AnyStrategy::Consecutive($strategy), AnyState::Consecutive($own)) => $body,
-            (AnyStrategy::Consul($strategy), AnyState::Consul($own)) => $body,
-            _ => $otherwise,
-        }
-    };
-}
-
-/// Runs `$body` with the strategy inside, and wraps what it gives.
-macro_rules! wrap {
-    ($any:expr, |$strategy:ident, $wrap:ident| $body:expr) => {
-        match $any {
-            AnyStrategy::Leaky($strategy) => {
-                let $wrap = AnyState::Leaky;
-                $body
-            }
-            AnyStrategy::Consecutive($strategy) => {
-                let $wrap = AnyState::Consecutive;
-                $body
-            }
-            AnyStrategy::Consul($strategy) => {
-                let $wrap = AnyState::Consul;
-                $body
-            }
-        }
-    };
+    Consul(RunState) = "consul", Believed;
+    /// So many failures among the latest results.
+    Window(WindowState) = "window", Counted;
 }
 
 impl AnyStrategy {
-    /// The name that a configuration uses: `leaky`, `consecutive` or `consul`.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Leaky(_) => "leaky",
-            Self::Consecutive(_) => "consecutive",
-            Self::Consul(_) => "consul",
-        }
-    }
-
-    /// What the first result of a check means unless someone says otherwise:
-    /// `leaky` counts it, as consul-esm does, the others believe it, as the
-    /// Consul agent does.
-    pub const fn default_first_result(&self) -> FirstResult {
-        match self {
-            Self::Leaky(_) => FirstResult::Counted,
-            Self::Consecutive(_) | Self::Consul(_) => FirstResult::Believed,
-        }
-    }
-
     /// Kept apart, so that the way of a state in its place is short.
     #[cold]
     fn observe_foreign(
@@ -100,23 +146,6 @@ impl AnyStrategy {
     ) -> Option<Transition> {
         *state = self.adopt(state, now);
         self.observe(state, observation, now)
-    }
-}
-
-impl AnyState {
-    /// The status reported now.
-    pub const fn reported(&self) -> Status {
-        match self {
-            Self::Leaky(state) => state.reported(),
-            Self::Consecutive(state) | Self::Consul(state) => state.reported(),
-        }
-    }
-
-    const fn awaits_first_result(&self) -> bool {
-        match self {
-            Self::Leaky(state) => state.awaits_first_result(),
-            Self::Consecutive(state) | Self::Consul(state) => state.awaits_first_result(),
-        }
     }
 }
 
@@ -181,18 +210,8 @@ impl Strategy for AnyStrategy {
         } else {
             FirstResult::Counted
         };
-        match (self, old) {
-            (Self::Leaky(strategy), AnyState::Leaky(own)) => {
-                AnyState::Leaky(strategy.adopt(own, now))
-            }
-            (Self::Consecutive(strategy), AnyState::Consecutive(own)) => {
-                AnyState::Consecutive(strategy.adopt(own, now))
-            }
-            (Self::Consul(strategy), AnyState::Consul(own)) => {
-                AnyState::Consul(strategy.adopt(own, now))
-            }
-            _ => self.start(old.reported(), first, now),
-        }
+        self.adopt_own(old, now)
+            .unwrap_or_else(|| self.start(old.reported(), first, now))
     }
 
     fn save(&self, state: &AnyState) -> Record {
@@ -216,24 +235,6 @@ impl Strategy for AnyStrategy {
 impl Default for AnyStrategy {
     fn default() -> Self {
         Self::Leaky(Leaky::default())
-    }
-}
-
-impl From<Leaky> for AnyStrategy {
-    fn from(strategy: Leaky) -> Self {
-        Self::Leaky(strategy)
-    }
-}
-
-impl From<Consecutive> for AnyStrategy {
-    fn from(strategy: Consecutive) -> Self {
-        Self::Consecutive(strategy)
-    }
-}
-
-impl From<Consul> for AnyStrategy {
-    fn from(strategy: Consul) -> Self {
-        Self::Consul(strategy)
     }
 }
 

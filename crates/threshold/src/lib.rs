@@ -6,13 +6,14 @@
 //! really has changed: Schmitt triggers with separate thresholds for failure
 //! and recovery.
 //!
-//! | strategy | changes the status at | good for | weak against |
-//! |---|---|---|---|
-//! | [`Leaky`] | a surplus of contrary results | brown-outs that fail most probes, though never twice in a row | sums up isolated failures if nearly half of the probes fail |
-//! | [`Consecutive`] | so many contrary results in a row | isolated failures; simple to predict | a target that fails every other probe is never reported |
-//! | [`Consul`] | as the Consul agent does | comparing with an agent | as [`Consecutive`]; a single `warning` is reported at once |
+//! | strategy | changes the status at | good for | weak against | state |
+//! |---|---|---|---|---|
+//! | [`Leaky`] | a surplus of contrary results | brown-outs that fail most probes, though never twice in a row | sums up isolated failures if nearly half of the probes fail | 12 bytes |
+//! | [`Consecutive`] | so many contrary results in a row | isolated failures; simple to predict | a target that fails every other probe is never reported | 8 bytes |
+//! | [`Window`] | so many failures among the latest results | brown-outs | recovers late: failures have to leave the window | 20 bytes |
+//! | [`Consul`] | as the Consul agent does | comparing with an agent | as [`Consecutive`]; a single `warning` is reported at once | 8 bytes |
 //!
-//! [`AnyStrategy`] is any of them, chosen at run time. Your own is an
+//! [`AnyStrategy`] is any of them, chosen at run time, with a state of 24 bytes. Your own is an
 //! implementation of [`Strategy`].
 //!
 //! # What it does not do
@@ -139,6 +140,9 @@ mod run;
 mod status;
 mod strategy;
 mod timestamp;
+mod trial;
+mod window;
+mod words;
 
 pub use any::{AnyState, AnyStrategy};
 pub use consecutive::Consecutive;
@@ -152,3 +156,4 @@ pub use run::RunState;
 pub use status::{ParseStatusError, Status};
 pub use strategy::{FirstResult, Strategy};
 pub use timestamp::Timestamp;
+pub use window::{Window, WindowParameters, WindowState};

@@ -39,6 +39,9 @@ pub enum Agreeing {
     Resets,
     /// The count goes down by one (`leaky`).
     TakesOneOff,
+    /// It takes the place of the oldest result that counts; if that was a
+    /// contrary one, the count goes down by one (`window`).
+    TakesOldestsPlace,
 }
 
 /// A remark on the reported status.

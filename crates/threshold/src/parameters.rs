@@ -92,16 +92,32 @@ pub enum ParameterError {
         /// As given, or 1 for 0.
         failures_before_critical: u32,
     },
+    /// A parameter is not in its range.
+    OutOfRange {
+        /// Its name, as a field of the parameter type is spelled.
+        parameter: &'static str,
+        /// What it may be, e.g. "1 to 64".
+        range: &'static str,
+    },
+    /// Two parameters do not go together.
+    Contradiction {
+        /// Their names, as fields of the parameter type are spelled.
+        parameters: &'static [&'static str; 2],
+        /// What the first is to the second, e.g. "must be less than".
+        rule: &'static str,
+    },
 }
 
 impl ParameterError {
     /// The names of the parameters at fault, as fields of the parameter types
     /// are spelled.
-    pub const fn parameters(&self) -> &'static [&'static str] {
+    pub const fn parameters(&self) -> &[&'static str] {
         match self {
             Self::WarningAboveCritical { .. } => {
                 &["failures_before_warning", "failures_before_critical"]
             }
+            Self::OutOfRange { parameter, .. } => core::slice::from_ref(parameter),
+            Self::Contradiction { parameters, .. } => *parameters,
         }
     }
 }
@@ -117,6 +133,11 @@ impl fmt::Display for ParameterError {
                 "failures_before_warning ({failures_before_warning}) must not be more than \
                  failures_before_critical ({failures_before_critical})"
             ),
+            Self::OutOfRange { parameter, range } => write!(f, "{parameter} must be {range}"),
+            Self::Contradiction {
+                parameters: [one, other],
+                rule,
+            } => write!(f, "{one} {rule} {other}"),
         }
     }
 }

@@ -26,6 +26,10 @@ impl Fields<'_> {
         self.take().map(u32::from_le_bytes)
     }
 
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
     /// Nothing may be left over.
     pub(crate) fn end(self) -> Option<()> {
         self.0.is_empty().then_some(())

@@ -1,4 +1,5 @@
 use crate::Status;
+use crate::payload::Fields;
 
 /// Which strategy a [`Record`] belongs to. 0 to 127 are this crate's; an
 /// embedder's own strategy takes one from 128 on.
@@ -133,6 +134,27 @@ pub enum Loaded<T> {
 }
 
 impl<T> Loaded<T> {
+    /// What [`Strategy::load`](crate::Strategy::load) has to do: `read` reads
+    /// the whole payload, if strategy `tag` saved it in format `version`, and
+    /// gives `None` for one that makes no sense.
+    pub(crate) fn read(
+        record: &Record,
+        tag: StrategyTag,
+        version: u8,
+        read: impl FnOnce(&mut Fields<'_>) -> Option<T>,
+        restart: impl FnOnce() -> T,
+    ) -> Self {
+        let payload = match record.expect_version(tag, version) {
+            Ok(payload) => payload,
+            Err(reason) => return Self::Restarted(restart(), reason),
+        };
+        let mut fields = Fields(payload);
+        match read(&mut fields) {
+            Some(state) if fields.end().is_some() => Self::Resumed(state),
+            _ => Self::Restarted(restart(), RestartReason::Damaged),
+        }
+    }
+
     /// The state, whichever way it came about.
     pub fn into_state(self) -> T {
         match self {

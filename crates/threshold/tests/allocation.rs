@@ -3,7 +3,7 @@
 use allocation_counter::measure;
 use evenkeel_threshold::{
     AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Record, Status, Strategy,
-    Timestamp,
+    Timestamp, Window,
 };
 
 #[test]
@@ -13,10 +13,11 @@ fn nothing_is_allocated_for_a_check() {
         failures_before_warning: Some(2),
         success_before_passing: 2,
     };
-    let strategies: [AnyStrategy; 3] = [
+    let strategies: [AnyStrategy; 4] = [
         Leaky::new(3, 1).into(),
         Consecutive::new(counts).expect("valid").into(),
         Consul::new(counts).expect("valid").into(),
+        Window::default().into(),
     ];
     let now = Timestamp::ZERO;
     let mut flips = 0;

@@ -1,9 +1,11 @@
 //! What proptest makes up.
 
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Observation, Status,
+    AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Observation, Status, Window,
 };
 use proptest::prelude::*;
+
+use crate::window::window;
 
 pub(crate) fn any_status() -> impl Strategy<Value = Status> {
     prop_oneof![
@@ -47,6 +49,34 @@ pub(crate) fn any_strategy() -> impl Strategy<Value = AnyStrategy> {
         2 => own_strategy(),
         1 => consul.prop_map(AnyStrategy::from),
     ]
+}
+
+/// Those of [`any_strategy`], and all that look further back than to the latest
+/// change or at the clock.
+pub(crate) fn every_strategy() -> impl Strategy<Value = AnyStrategy> {
+    prop_oneof![
+        1 => any_strategy(),
+        1 => any_window().prop_map(AnyStrategy::from),
+    ]
+}
+
+pub(crate) fn any_window() -> impl Strategy<Value = Window> {
+    (1..=8_u32, 1..=8_u32, 0..8_u32).prop_map(|(results, failures, recovered_at)| {
+        let failures = failures.min(results);
+        window(failures, results, recovered_at.min(failures - 1))
+    })
+}
+
+/// Each after a pause of so many milliseconds.
+pub(crate) fn timed_observations() -> impl Strategy<Value = Vec<(u64, Observation)>> {
+    let pause = prop_oneof![
+        1 => Just(0),
+        4 => Just(10_000),
+        4 => 1..15_000_u64,
+        1 => 30_000..200_000_u64,
+    ];
+    (observations(), prop::collection::vec(pause, 1..30))
+        .prop_map(|(observations, pauses)| pauses.into_iter().cycle().zip(observations).collect())
 }
 
 /// Those that copy no other program's rule.

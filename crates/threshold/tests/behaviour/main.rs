@@ -12,4 +12,6 @@ mod persistence;
 mod properties;
 mod support;
 mod traces;
+mod universal;
 mod user_reports;
+mod window;

@@ -12,7 +12,7 @@ use crate::support::{NOW, consecutive};
 
 /// The mean number of results until `strategy`, settled on passing, reports
 /// critical, where each result fails with probability `p` by itself.
-fn to_critical<S>(strategy: &S, p: f64) -> f64
+pub(crate) fn to_critical<S>(strategy: &S, p: f64) -> f64
 where
     S: Strategy<State: Eq + Hash>,
 {
@@ -32,7 +32,19 @@ fn to_flip<S>(strategy: &S, reported: Status, against: Status, p: f64) -> f64
 where
     S: Strategy<State: Eq + Hash>,
 {
-    let start = strategy.start(reported, FirstResult::Counted, NOW);
+    let mut start = strategy.start(reported, FirstResult::Counted, NOW);
+    // The state that it always comes back to: one contrary result leaves a trace
+    // even when nothing is pending any more.
+    let mut settled = start;
+    if strategy
+        .observe(&mut settled, against.into(), NOW)
+        .is_none()
+    {
+        for _ in 0..100 {
+            strategy.observe(&mut settled, reported.into(), NOW);
+        }
+        start = settled;
+    }
     let mut number = HashMap::from([(start, 0)]);
     let mut states = vec![start];
     // Per state, where a result for and one against lead; None is the flip.
@@ -49,41 +61,38 @@ where
             }))
         }));
     }
-    let flip = states.len();
-    let mut chain = vec![vec![0.0; flip + 1]; flip];
-    for (row, [with, contrary]) in chain.iter_mut().zip(steps) {
-        row[with.unwrap_or(flip)] += 1.0 - p;
-        row[contrary.unwrap_or(flip)] += p;
-    }
-    mean_steps(chain)
+    mean_steps(&steps, p)
 }
 
-/// The mean number of steps from state 0 to the last column. States are taken
-/// out one at a time, their time and ways given to those that lead to them; no
-/// difference is ever formed, so means of 1e12 keep their digits (Grassmann,
-/// Taksar, Heyman 1985).
-fn mean_steps(mut chain: Vec<Vec<f64>>) -> f64 {
-    let end = chain.len();
-    let mut time = vec![1.0; end];
-    for out in (0..end).rev() {
-        let leave: f64 = chain[out][..out].iter().sum::<f64>() + chain[out][end];
-        time[out] /= leave;
-        for column in (0..out).chain([end]) {
-            chain[out][column] /= leave;
-        }
-        for from in 0..out {
-            let weight = chain[from][out];
-            time[from] += weight * time[out];
-            for column in (0..out).chain([end]) {
-                chain[from][column] += weight * chain[out][column];
+/// The mean number of steps from state 0 to a flip. A cycle goes from state 0 to
+/// the flip or back; the mean is that of a cycle over the probability that it
+/// ends in the flip. Only positive numbers are added, so means of 1e14 keep
+/// their digits.
+fn mean_steps(steps: &[[Option<usize>; 2]], p: f64) -> f64 {
+    let (mut cycle, mut flips) = (0.0, 0.0);
+    let mut mass = vec![0.0; steps.len()];
+    mass[0] = 1.0;
+    loop {
+        let mut next = vec![0.0; steps.len()];
+        for (&mass, ways) in mass.iter().zip(steps) {
+            cycle += mass;
+            for (way, probability) in ways.iter().zip([1.0 - p, p]) {
+                match *way {
+                    None => flips += mass * probability,
+                    Some(0) => {}
+                    Some(state) => next[state] += mass * probability,
+                }
             }
         }
+        mass = next;
+        if mass.iter().sum::<f64>() <= 1e-12 * flips {
+            return cycle / flips;
+        }
     }
-    time[0]
 }
 
 /// `printed` is `value`, rounded to the digits it has.
-fn assert_prints(value: f64, printed: &str, what: &str) {
+pub(crate) fn assert_prints(value: f64, printed: &str, what: &str) {
     let (mantissa, exponent) = printed.split_once('e').unwrap_or((printed, "0"));
     let decimals = mantissa
         .split_once('.')
@@ -97,7 +106,7 @@ fn assert_prints(value: f64, printed: &str, what: &str) {
     );
 }
 
-const P: [f64; 5] = [0.01, 0.05, 0.1, 0.2, 0.3];
+pub(crate) const P: [f64; 5] = [0.01, 0.05, 0.1, 0.2, 0.3];
 
 #[test]
 fn consecutive_takes_so_many_probes_to_a_false_flip() {

@@ -1,9 +1,11 @@
 //! Parameters cannot be wrong once they are in a strategy.
 
-use evenkeel_threshold::{AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky};
+use evenkeel_threshold::{AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Window};
 use proptest::prelude::*;
 
 use crate::support::{consecutive, consecutive_with_warning, play_counted};
+#[cfg(feature = "serde")]
+use crate::window::window;
 
 const ZERO: Counts = Counts {
     failures_before_critical: 0,
@@ -56,6 +58,7 @@ fn each_strategy_has_the_first_result_of_its_model() {
     assert_eq!(first(Leaky::default().into()), FirstResult::Counted);
     assert_eq!(first(Consecutive::default().into()), FirstResult::Believed);
     assert_eq!(first(Consul::default().into()), FirstResult::Believed);
+    assert_eq!(first(Window::default().into()), FirstResult::Counted);
 }
 
 #[test]
@@ -77,6 +80,10 @@ fn a_strategy_prints_as_a_directive() {
     assert_eq!(
         text(Consul::default().into()),
         "strategy=consul failures-before-critical=1 success-before-passing=1"
+    );
+    assert_eq!(
+        text(Window::default().into()),
+        "strategy=window results=5 failures=3 recovered-at=1"
     );
 }
 
@@ -122,6 +129,10 @@ mod serialised {
                 Consul::default().into(),
                 r#"{"consul":{"failures_before_critical":1,"success_before_passing":1}}"#,
             ),
+            (
+                window(4, 6, 2).into(),
+                r#"{"window":{"results":6,"failures":4,"recovered_at":2}}"#,
+            ),
         ];
         for (rule, text) in texts {
             assert_eq!(serde_json::to_string(&rule).unwrap(), text);
@@ -147,6 +158,7 @@ mod serialised {
             (r#"{"leaky": {"critical": 3}}"#, "unknown field `critical`"),
             (r#"{"leaky": {"critical_threshold": -1}}"#, "-1"),
             (r#"{"leeky": {}}"#, "leeky"),
+            (r#"{"window": {"results": 65}}"#, "results must be 1 to 64"),
         ];
         for (text, named) in faults {
             let error = serde_json::from_str::<AnyStrategy>(text)

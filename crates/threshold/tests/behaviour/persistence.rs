@@ -2,7 +2,7 @@
 
 use evenkeel_threshold::{
     Agreeing, AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Loaded, Observation,
-    Outlook, Record, RestartReason, Status, Strategy, StrategyTag,
+    Outlook, Record, RestartReason, Status, Strategy, StrategyTag, Window,
 };
 use proptest::prelude::*;
 
@@ -130,7 +130,7 @@ fn bytes_that_are_no_record_are_refused() {
 
 #[test]
 fn tags_are_all_different_and_below_those_of_embedders() {
-    let tags = [Leaky::TAG, Consecutive::TAG, Consul::TAG];
+    let tags = [Leaky::TAG, Consecutive::TAG, Consul::TAG, Window::TAG];
     for (index, tag) in tags.iter().enumerate() {
         assert!(tag.0 < 128);
         assert!(!tags[..index].contains(tag));

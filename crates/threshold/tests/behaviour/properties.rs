@@ -1,6 +1,6 @@
 //! What holds for every strategy.
 
-use evenkeel_threshold::{AnyState, AnyStrategy, LeakyState, RunState, Status, Strategy};
+use evenkeel_threshold::{LeakyState, RunState, Status, Strategy, WindowState};
 use proptest::prelude::*;
 
 use crate::generators::{any_first, any_status, any_strategy, observations};
@@ -10,8 +10,7 @@ use crate::support::NOW;
 fn a_state_is_a_few_bytes() {
     assert!(size_of::<LeakyState>() <= 12);
     assert!(size_of::<RunState>() <= 8);
-    assert!(size_of::<AnyState>() <= 16);
-    assert!(size_of::<AnyStrategy>() <= 16);
+    assert!(size_of::<WindowState>() <= 20);
 }
 
 proptest! {

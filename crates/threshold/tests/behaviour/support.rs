@@ -1,8 +1,16 @@
 //! Results and reported statuses as letters.
 
-use evenkeel_threshold::{Consecutive, Counts, FirstResult, Status, Strategy, Timestamp};
+use evenkeel_threshold::{
+    Consecutive, Counts, FirstResult, Status, Strategy, Timestamp, Transition,
+};
 
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+
+// One input, several rules. T1 has scattered failures and one real outage, T3
+// alternates, T4 is a clean outage.
+pub(crate) const T1: &str = "PPFPFFPFFFFPFPPPPP";
+pub(crate) const T3: &str = "FPFPFPFPFPPPPPPP";
+pub(crate) const T4: &str = "PPPFFFFFFFPPPPPPP";
 
 /// `P` passing, `W` warning, `C` and `F` critical.
 pub(crate) fn status(letter: char) -> Status {
@@ -69,4 +77,21 @@ pub(crate) fn consecutive_with_warning(warning: u32, critical: u32, passing: u32
         success_before_passing: passing,
     })
     .expect("warning comes before critical")
+}
+
+/// Lets time go on to `now`, keeping every deadline on the way.
+pub(crate) fn elapse_until<S: Strategy>(
+    strategy: &S,
+    state: &mut S::State,
+    now: Timestamp,
+) -> Vec<Transition> {
+    let mut transitions = Vec::new();
+    while let Some(deadline) = strategy.deadline(state).filter(|&deadline| deadline <= now) {
+        transitions.extend(strategy.elapse(state, deadline));
+        assert!(
+            strategy.deadline(state) != Some(deadline),
+            "the deadline is not over"
+        );
+    }
+    transitions
 }

@@ -2,7 +2,7 @@
 
 use evenkeel_threshold::{Consul, Counts, FirstResult, Leaky, Status};
 
-use crate::support::{consecutive, first, play, play_counted};
+use crate::support::{T1, T3, T4, consecutive, first, play, play_counted};
 
 fn consul(passing: u32, warning: u32, critical: u32) -> Consul {
     Consul::new(Counts {
@@ -85,12 +85,6 @@ fn leaky_flips_one_success_after_the_passing_threshold() {
         assert_eq!(first(&reported[1..], 'P'), Some(threshold as usize + 1));
     }
 }
-
-// One input, several rules. T1 has scattered failures and one real outage, T3
-// alternates, T4 is a clean outage.
-const T1: &str = "PPFPFFPFFFFPFPPPPP";
-const T3: &str = "FPFPFPFPFPPPPPPP";
-const T4: &str = "PPPFFFFFFFPPPPPPP";
 
 #[test]
 fn one_input_through_consecutive() {
