@@ -8,8 +8,8 @@ use std::hint::black_box;
 
 use divan::Bencher;
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Observation, Status, Strategy,
-    Timestamp, Window,
+    AnyStrategy, Consecutive, Consul, Counts, Cusum, Ewma, FirstResult, Leaky, Observation, Status,
+    Strategy, Timestamp, Window,
 };
 
 fn main() {
@@ -95,4 +95,14 @@ fn any_consecutive(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn any_window(bencher: Bencher<'_, '_>) {
     observe(bencher, AnyStrategy::from(Window::default()));
+}
+
+#[divan::bench]
+fn any_ewma(bencher: Bencher<'_, '_>) {
+    observe(bencher, AnyStrategy::from(Ewma::default()));
+}
+
+#[divan::bench]
+fn any_cusum(bencher: Bencher<'_, '_>) {
+    observe(bencher, AnyStrategy::from(Cusum::default()));
 }

@@ -1,8 +1,9 @@
 use core::fmt;
 
 use crate::{
-    Consecutive, Consul, FirstResult, Leaky, LeakyState, Loaded, Mark, Observation, Outlook,
-    Record, RunState, Status, Strategy, Timestamp, Transition, Window, WindowState,
+    Consecutive, Consul, Cusum, CusumState, Ewma, EwmaState, FirstResult, Leaky, LeakyState,
+    Loaded, Mark, Observation, Outlook, Record, RunState, Status, Strategy, Timestamp, Transition,
+    Window, WindowState,
 };
 
 /// Everything that has to know all strategies, from one list: the strategy,
@@ -133,6 +134,10 @@ strategies! {
     Consul(RunState) = "consul", Believed;
     /// So many failures among the latest results.
     Window(WindowState) = "window", Counted;
+    /// A moving average of failures.
+    Ewma(EwmaState) = "ewma", Counted;
+    /// A cumulative sum of evidence.
+    Cusum(CusumState) = "cusum", Counted;
 }
 
 impl AnyStrategy {

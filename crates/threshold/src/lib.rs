@@ -11,6 +11,8 @@
 //! | [`Leaky`] | a surplus of contrary results | brown-outs that fail most probes, though never twice in a row | sums up isolated failures if nearly half of the probes fail | 12 bytes |
 //! | [`Consecutive`] | so many contrary results in a row | isolated failures; simple to predict | a target that fails every other probe is never reported | 8 bytes |
 //! | [`Window`] | so many failures among the latest results | brown-outs | recovers late: failures have to leave the window | 20 bytes |
+//! | [`Ewma`] | a mean share of failures | brown-outs; fading memory | what `alpha` means is not plain to see | 20 bytes |
+//! | [`Cusum`] | evidence for a failure rate | the least delay for a wanted mean time between false alarms | the two rates have to be known | 20 bytes |
 //! | [`Consul`] | as the Consul agent does | comparing with an agent | as [`Consecutive`]; a single `warning` is reported at once | 8 bytes |
 //!
 //! [`AnyStrategy`] is any of them, chosen at run time, with a state of 24 bytes. Your own is an
@@ -22,7 +24,7 @@
 //! milliseconds on the caller's clock. It never sees a probe's output, so a
 //! page that changes with each request cannot count as a change. A probe that
 //! *could not be run* is not an observation, and is not to be handed in. It is
-//! `no_std`, has no dependency by default, and allocates nothing.
+//! `no_std`, depends on `libm` alone by default, and allocates nothing.
 //!
 //! # Examples
 //!
@@ -130,6 +132,8 @@
 mod any;
 mod consecutive;
 mod consul;
+mod cusum;
+mod ewma;
 mod leaky;
 mod observation;
 mod outlook;
@@ -147,6 +151,8 @@ mod words;
 pub use any::{AnyState, AnyStrategy};
 pub use consecutive::Consecutive;
 pub use consul::Consul;
+pub use cusum::{Cusum, CusumParameters, CusumState};
+pub use ewma::{Ewma, EwmaParameters, EwmaState};
 pub use leaky::{Leaky, LeakyState};
 pub use observation::{Observation, Transition};
 pub use outlook::{Agreeing, Mark, Outlook};

@@ -42,6 +42,8 @@ pub enum Agreeing {
     /// It takes the place of the oldest result that counts; if that was a
     /// contrary one, the count goes down by one (`window`).
     TakesOldestsPlace,
+    /// All that was counted weighs less (`ewma`, `cusum`).
+    LessensAll,
 }
 
 /// A remark on the reported status.

@@ -30,6 +30,11 @@ impl Fields<'_> {
         self.take().map(u64::from_le_bytes)
     }
 
+    /// Any bits; the caller says which range makes sense, which leaves NaN out.
+    pub(crate) fn f64(&mut self) -> Option<f64> {
+        self.take().map(f64::from_le_bytes)
+    }
+
     /// Nothing may be left over.
     pub(crate) fn end(self) -> Option<()> {
         self.0.is_empty().then_some(())

@@ -22,3 +22,28 @@ impl fmt::Debug for Word {
         write!(f, "{:#x}", self.get())
     }
 }
+/// A number that is not NaN, so that it can be compared and hashed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Real(Word);
+
+impl Real {
+    pub(crate) const ZERO: Self = Self(Word::new(0));
+    pub(crate) const ONE: Self = Self(Word::new(0x3ff0_0000_0000_0000));
+
+    /// Adding 0 turns a negative zero into the other, which equals it.
+    pub(crate) const fn new(value: f64) -> Self {
+        debug_assert!(!value.is_nan());
+        Self(Word::new((value + 0.0).to_bits()))
+    }
+
+    #[inline]
+    pub(crate) const fn get(self) -> f64 {
+        f64::from_bits(self.0.get())
+    }
+}
+
+impl fmt::Debug for Real {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}

@@ -2,8 +2,8 @@
 
 use allocation_counter::measure;
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Record, Status, Strategy,
-    Timestamp, Window,
+    AnyStrategy, Consecutive, Consul, Counts, Cusum, Ewma, FirstResult, Leaky, Record, Status,
+    Strategy, Timestamp, Window,
 };
 
 #[test]
@@ -13,11 +13,13 @@ fn nothing_is_allocated_for_a_check() {
         failures_before_warning: Some(2),
         success_before_passing: 2,
     };
-    let strategies: [AnyStrategy; 4] = [
+    let strategies: [AnyStrategy; 6] = [
         Leaky::new(3, 1).into(),
         Consecutive::new(counts).expect("valid").into(),
         Consul::new(counts).expect("valid").into(),
         Window::default().into(),
+        Ewma::default().into(),
+        Cusum::default().into(),
     ];
     let now = Timestamp::ZERO;
     let mut flips = 0;

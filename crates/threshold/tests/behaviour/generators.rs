@@ -1,10 +1,13 @@
 //! What proptest makes up.
 
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Observation, Status, Window,
+    AnyStrategy, Consecutive, Consul, Counts, Cusum, Ewma, FirstResult, Leaky, Observation, Status,
+    Window,
 };
 use proptest::prelude::*;
 
+use crate::cusum::cusum;
+use crate::ewma::ewma;
 use crate::window::window;
 
 pub(crate) fn any_status() -> impl Strategy<Value = Status> {
@@ -57,6 +60,8 @@ pub(crate) fn every_strategy() -> impl Strategy<Value = AnyStrategy> {
     prop_oneof![
         1 => any_strategy(),
         1 => any_window().prop_map(AnyStrategy::from),
+        1 => any_ewma().prop_map(AnyStrategy::from),
+        1 => any_cusum().prop_map(AnyStrategy::from),
     ]
 }
 
@@ -65,6 +70,16 @@ pub(crate) fn any_window() -> impl Strategy<Value = Window> {
         let failures = failures.min(results);
         window(failures, results, recovered_at.min(failures - 1))
     })
+}
+
+/// Small enough for `h` to be reached in a few results.
+pub(crate) fn any_cusum() -> impl Strategy<Value = Cusum> {
+    (0.01..0.4_f64, 0.5..0.95_f64, 0.5..9.0_f64).prop_map(|(p0, p1, h)| cusum(p0, p1, h))
+}
+
+pub(crate) fn any_ewma() -> impl Strategy<Value = Ewma> {
+    (0.1..1.0_f64, 0.4..0.95_f64, 0.05..0.4_f64)
+        .prop_map(|(alpha, high, low)| ewma(alpha, high, low))
 }
 
 /// Each after a pause of so many milliseconds.

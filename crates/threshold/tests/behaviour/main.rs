@@ -2,6 +2,8 @@
 //! reports of users and slow models. `Pnnn` names the user report that a test
 //! came from.
 
+mod cusum;
+mod ewma;
 mod generators;
 mod immediate;
 mod mean_probes;

@@ -1,6 +1,8 @@
 //! Parameters cannot be wrong once they are in a strategy.
 
-use evenkeel_threshold::{AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Window};
+use evenkeel_threshold::{
+    AnyStrategy, Consecutive, Consul, Counts, Cusum, Ewma, FirstResult, Leaky, Window,
+};
 use proptest::prelude::*;
 
 use crate::support::{consecutive, consecutive_with_warning, play_counted};
@@ -59,6 +61,8 @@ fn each_strategy_has_the_first_result_of_its_model() {
     assert_eq!(first(Consecutive::default().into()), FirstResult::Believed);
     assert_eq!(first(Consul::default().into()), FirstResult::Believed);
     assert_eq!(first(Window::default().into()), FirstResult::Counted);
+    assert_eq!(first(Ewma::default().into()), FirstResult::Counted);
+    assert_eq!(first(Cusum::default().into()), FirstResult::Counted);
 }
 
 #[test]
@@ -84,6 +88,14 @@ fn a_strategy_prints_as_a_directive() {
     assert_eq!(
         text(Window::default().into()),
         "strategy=window results=5 failures=3 recovered-at=1"
+    );
+    assert_eq!(
+        text(Ewma::default().into()),
+        "strategy=ewma alpha=0.3 high=0.7 low=0.3"
+    );
+    assert_eq!(
+        text(Cusum::default().into()),
+        "strategy=cusum p0=0.05 p1=0.7 h=5"
     );
 }
 
@@ -133,6 +145,14 @@ mod serialised {
                 window(4, 6, 2).into(),
                 r#"{"window":{"results":6,"failures":4,"recovered_at":2}}"#,
             ),
+            (
+                Ewma::default().into(),
+                r#"{"ewma":{"alpha":0.3,"high":0.7,"low":0.3}}"#,
+            ),
+            (
+                Cusum::default().into(),
+                r#"{"cusum":{"p0":0.05,"p1":0.7,"h":5.0}}"#,
+            ),
         ];
         for (rule, text) in texts {
             assert_eq!(serde_json::to_string(&rule).unwrap(), text);
@@ -159,6 +179,8 @@ mod serialised {
             (r#"{"leaky": {"critical_threshold": -1}}"#, "-1"),
             (r#"{"leeky": {}}"#, "leeky"),
             (r#"{"window": {"results": 65}}"#, "results must be 1 to 64"),
+            (r#"{"ewma": {"alpha": 2}}"#, "alpha must be 0.001 to 1"),
+            (r#"{"cusum": {"p0": 0.8}}"#, "p0 must be at least"),
         ];
         for (text, named) in faults {
             let error = serde_json::from_str::<AnyStrategy>(text)

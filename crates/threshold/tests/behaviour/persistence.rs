@@ -1,8 +1,8 @@
 //! States that outlive the process, and parameters that change under them.
 
 use evenkeel_threshold::{
-    Agreeing, AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky, Loaded, Observation,
-    Outlook, Record, RestartReason, Status, Strategy, StrategyTag, Window,
+    Agreeing, AnyStrategy, Consecutive, Consul, Counts, Cusum, Ewma, FirstResult, Leaky, Loaded,
+    Observation, Outlook, Record, RestartReason, Status, Strategy, StrategyTag, Window,
 };
 use proptest::prelude::*;
 
@@ -130,7 +130,14 @@ fn bytes_that_are_no_record_are_refused() {
 
 #[test]
 fn tags_are_all_different_and_below_those_of_embedders() {
-    let tags = [Leaky::TAG, Consecutive::TAG, Consul::TAG, Window::TAG];
+    let tags = [
+        Leaky::TAG,
+        Consecutive::TAG,
+        Consul::TAG,
+        Window::TAG,
+        Ewma::TAG,
+        Cusum::TAG,
+    ];
     for (index, tag) in tags.iter().enumerate() {
         assert!(tag.0 < 128);
         assert!(!tags[..index].contains(tag));

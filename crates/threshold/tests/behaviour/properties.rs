@@ -1,6 +1,8 @@
 //! What holds for every strategy.
 
-use evenkeel_threshold::{LeakyState, RunState, Status, Strategy, WindowState};
+use evenkeel_threshold::{
+    CusumState, EwmaState, LeakyState, RunState, Status, Strategy, WindowState,
+};
 use proptest::prelude::*;
 
 use crate::generators::{any_first, any_status, any_strategy, observations};
@@ -11,6 +13,8 @@ fn a_state_is_a_few_bytes() {
     assert!(size_of::<LeakyState>() <= 12);
     assert!(size_of::<RunState>() <= 8);
     assert!(size_of::<WindowState>() <= 20);
+    assert!(size_of::<EwmaState>() <= 20);
+    assert!(size_of::<CusumState>() <= 20);
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! Results and reported statuses as letters.
 
 use evenkeel_threshold::{
-    Consecutive, Counts, FirstResult, Status, Strategy, Timestamp, Transition,
+    Consecutive, Counts, FirstResult, Outlook, Status, Strategy, Timestamp, Transition,
 };
 
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
@@ -94,4 +94,26 @@ pub(crate) fn elapse_until<S: Strategy>(
         );
     }
     transitions
+}
+
+/// The outlook's parts, for what counts: toward, seen, needed.
+pub(crate) fn counting<S: Strategy>(strategy: &S, state: &S::State) -> Option<(Status, u32, u32)> {
+    match strategy.outlook(state, NOW) {
+        Outlook::Counting {
+            toward,
+            seen,
+            needed,
+            ..
+        } => Some((toward, seen, needed)),
+        _ => None,
+    }
+}
+
+/// The state after `trace`, from `initial`, all results counted.
+pub(crate) fn state_after<S: Strategy>(strategy: &S, initial: Status, trace: &str) -> S::State {
+    let mut state = strategy.start(initial, FirstResult::Counted, NOW);
+    for result in results(trace) {
+        strategy.observe(&mut state, result.into(), NOW);
+    }
+    state
 }
