@@ -50,6 +50,20 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// A short name that stays the same.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AllLocal => "all_local",
+            Self::Sampled => "sampled",
+            Self::CrossZone => "cross_zone",
+            Self::NoCapacityLeft => "no_capacity_left",
+            Self::Ordinary => "ordinary",
+            Self::CallersInPanic => "callers_in_panic",
+            Self::Panic => "panic",
+        }
+    }
+
     /// The counters that a request on this route adds one to.
     #[must_use]
     pub fn counters(self) -> &'static [Counter] {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_zone_weights::envoy::{Gate, LocalityBasis, Settings, State, decide};
+use evenkeel_zone_weights::envoy::{Gate, LocalityBasis, Settings, State, decide, gates};
 use evenkeel_zone_weights::{Fraction, Health, Locality, Members, Percent, Shares, Upstream};
 
 fn zone(name: &str) -> Locality {
@@ -191,4 +191,50 @@ fn panic_is_a_flag_of_its_own() {
         let decision = decide(&Settings::ENVOY, None, None, &upstream);
         assert_eq!(decision.priorities()[0].panic, panic);
     }
+}
+
+// envoy #8616: no way to see why it is off.
+#[test]
+fn each_gate_says_what_closes_it_and_what_would_open_it() {
+    let callers = healthy(&[("a", 2)]);
+    let upstream = Upstream::from(healthy(&[("a", 1), ("b", 2)]));
+    let said: Vec<(&str, bool, String, String)> = gates(
+        &Settings::ENVOY,
+        Some(&zone("b")),
+        Some(&callers),
+        &upstream,
+    )
+    .into_iter()
+    .map(|check| {
+        let gate = check.gate;
+        (
+            gate.name(),
+            check.closed,
+            gate.to_string(),
+            gate.remedy().to_string(),
+        )
+    })
+    .collect();
+    let closed: Vec<&str> = said
+        .iter()
+        .filter(|gate| gate.1)
+        .map(|gate| gate.0)
+        .collect();
+    assert_eq!(
+        closed,
+        [
+            "source_fewer_than_two_zones",
+            "no_source_host_in_local_zone",
+            "cluster_too_small"
+        ]
+    );
+    assert_eq!(said[2].2, "callers in 1 of the 2 zones that it takes");
+    assert!(said[2].3.contains("force_local_zone"));
+    assert_eq!(said[4].2, "3 of the 6 healthy endpoints that it takes");
+    assert!(said[4].3.contains("missing: 3;"));
+
+    // With the callers unknown that is what closes, whatever else does.
+    let unknown = gates(&Settings::ENVOY, Some(&zone("b")), None, &upstream);
+    let first = unknown.into_iter().find(|check| check.closed);
+    assert_eq!(first.map(|check| check.gate), Some(Gate::NoLocalCluster));
 }

@@ -51,6 +51,48 @@ impl Gate {
             Self::ClusterTooSmall { .. } => "cluster_too_small",
         }
     }
+
+    /// For people: what would open it.
+    #[must_use]
+    pub fn remedy(&self) -> impl fmt::Display + use<> {
+        Remedy(*self)
+    }
+}
+
+struct Remedy(Gate);
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Gate::NoLocalCluster => {
+                f.write_str("set local_cluster_name to the cluster of the calling service")
+            }
+            Gate::UpstreamFewerThanTwoZones { .. } => {
+                f.write_str("run endpoints of priority 0 in two zones or more")
+            }
+            Gate::SourceFewerThanTwoZones { .. } => {
+                f.write_str("run callers in two zones or more, or set force_local_zone")
+            }
+            Gate::NoSourceHostInLocalZone => f.write_str(
+                "give the proxy a locality, spelled as the callers' localities are, and list it \
+                 among the callers",
+            ),
+            Gate::ClusterTooSmall { healthy, needed } => write!(
+                f,
+                "healthy endpoints that are missing: {}; or lower min_cluster_size",
+                needed.saturating_sub(healthy)
+            ),
+        }
+    }
+}
+
+/// One gate, and whether it is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct GateCheck {
+    /// The gate, with the numbers that it looks at.
+    pub gate: Gate,
+    /// Whether it is closed. The first closed one decides.
+    pub closed: bool,
 }
 
 /// A sentence for people: what closes the gate.
@@ -61,14 +103,17 @@ impl fmt::Display for Gate {
                 f.write_str("the callers are not known (no local_cluster_name)")
             }
             Self::UpstreamFewerThanTwoZones { zones } => {
-                write!(f, "endpoints in {zones} zones, and it takes two")
+                write!(f, "endpoints in {zones} of the 2 zones that it takes")
             }
             Self::SourceFewerThanTwoZones { zones } => {
-                write!(f, "callers in {zones} zones, and it takes two")
+                write!(f, "callers in {zones} of the 2 zones that it takes")
             }
             Self::NoSourceHostInLocalZone => f.write_str("no caller is known in this zone"),
             Self::ClusterTooSmall { healthy, needed } => {
-                write!(f, "{healthy} healthy endpoints, and it takes {needed}")
+                write!(
+                    f,
+                    "{healthy} of the {needed} healthy endpoints that it takes"
+                )
             }
         }
     }
@@ -216,18 +261,19 @@ pub fn decide(
     let members = upstream.first();
     let mut zones = listed(members, local);
     let has_local_zone = local.is_some() && zones.first().map(|zone| &zone.locality) == local;
-    let (state, callers_in_panic) = match callers {
-        None => (State::Closed(Gate::NoLocalCluster), false),
-        Some(callers) => match closed(settings, local, callers, members) {
-            Some(gate) => (State::Closed(gate), false),
-            None => {
-                fill_shares(&mut zones, settings.locality_basis, callers, members);
-                (
-                    open_state(settings, &mut zones, has_local_zone),
-                    in_panic(callers.total(), settings.healthy_panic_threshold),
-                )
-            }
-        },
+    let closed = gates(settings, local, callers, upstream)
+        .into_iter()
+        .find(|check| check.closed);
+    let (state, callers_in_panic) = match (closed, callers) {
+        (Some(check), _) => (State::Closed(check.gate), false),
+        (None, None) => (State::Closed(Gate::NoLocalCluster), false),
+        (None, Some(callers)) => {
+            fill_shares(&mut zones, settings.locality_basis, callers, members);
+            (
+                open_state(settings, &mut zones, has_local_zone),
+                in_panic(callers.total(), settings.healthy_panic_threshold),
+            )
+        }
     };
     Decision {
         settings: *settings,
@@ -264,29 +310,40 @@ fn listed(members: &Members, local: Option<&Locality>) -> Vec<Zone> {
     zones
 }
 
-/// `earlyExitNonLocalityRouting`.
-fn closed(
+/// All gates in the order in which they are looked at
+/// (`earlyExitNonLocalityRouting`), with the arguments of [`decide`]: to explain
+/// what closes, and what would close next.
+#[must_use]
+pub fn gates(
     settings: &Settings,
     local: Option<&Locality>,
-    callers: &Members,
-    upstream: &Members,
-) -> Option<Gate> {
-    if upstream.localities() < 2 {
-        return Some(Gate::UpstreamFewerThanTwoZones {
-            zones: upstream.localities(),
-        });
-    }
-    if settings.force_local_zone.is_none() && callers.localities() < 2 {
-        return Some(Gate::SourceFewerThanTwoZones {
-            zones: callers.localities(),
-        });
-    }
-    if local.and_then(|local| callers.get(local)).is_none() {
-        return Some(Gate::NoSourceHostInLocalZone);
-    }
-    let healthy = upstream.total().hosts(Health::Healthy);
-    let needed = settings.min_cluster_size.needed(upstream);
-    (healthy < needed).then_some(Gate::ClusterTooSmall { healthy, needed })
+    callers: Option<&Members>,
+    upstream: &Upstream,
+) -> [GateCheck; 5] {
+    let members = upstream.first();
+    let endpoint_zones = members.localities();
+    let caller_zones = callers.map_or(0, Members::localities);
+    let here = callers.and_then(|callers| callers.get(local?));
+    let healthy = members.total().hosts(Health::Healthy);
+    let needed = settings.min_cluster_size.needed(members);
+    [
+        (Gate::NoLocalCluster, callers.is_none()),
+        (
+            Gate::UpstreamFewerThanTwoZones {
+                zones: endpoint_zones,
+            },
+            endpoint_zones < 2,
+        ),
+        (
+            Gate::SourceFewerThanTwoZones {
+                zones: caller_zones,
+            },
+            settings.force_local_zone.is_none() && caller_zones < 2,
+        ),
+        (Gate::NoSourceHostInLocalZone, here.is_none()),
+        (Gate::ClusterTooSmall { healthy, needed }, healthy < needed),
+    ]
+    .map(|(gate, closed)| GateCheck { gate, closed })
 }
 
 /// `calculateLocalityPercentages`.

@@ -152,6 +152,25 @@ mod tests {
     }
 
     #[test]
+    fn what_leaves_fills_the_others_to_one_level() {
+        // The mean is 5 and the limit 7, so 5 of 12 leave. Poured over 4, 1 and 3
+        // they make it 13/3 everywhere: 1/3, 10/3 and 4/3, or 1, 10 and 4 of 15.
+        let level = level(&places(&[(12, 1), (4, 1), (1, 1), (3, 1)]), 4_000);
+        let leaves = 5.0 / 12.0 * f64::from(PARTS);
+        for (parts, share) in level.row(0)[1..].iter().zip([1.0, 10.0, 4.0]) {
+            assert!((f64::from(*parts) - leaves * share / 15.0).abs() < 2.0);
+        }
+        // Twice as many endpoints in the emptiest take twice as much to the level;
+        // one that is fuller stays as it is.
+        let level = self::level(&places(&[(14, 1), (8, 1), (1, 2), (2, 1)]), 6_000);
+        // Mean 5, limit 8: 6 leave. (6 + 1 + 2) / 3 = 3 is below the 8.
+        let leaves = 6.0 / 14.0 * f64::from(PARTS);
+        for (parts, share) in level.row(0)[1..].iter().zip([0.0, 5.0, 1.0]) {
+            assert!((f64::from(*parts) - leaves * share / 6.0).abs() < 2.0);
+        }
+    }
+
+    #[test]
     fn zones_without_endpoints_or_callers_are_served() {
         let level = level(&places(&[(4, 0), (0, 1), (0, 3)]), 0);
         assert_eq!(level.row(0), [0, PARTS / 4, PARTS / 4 * 3]);
