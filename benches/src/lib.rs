@@ -6,6 +6,8 @@
 //! Linux only, and in need of a C compiler as `cc`.
 
 pub mod cpu;
+pub mod floor;
 pub mod namespace;
 pub mod native;
+pub mod process;
 pub mod target;

@@ -15,12 +15,11 @@ use std::cell::Cell;
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use evenkeel_benches::{cpu, namespace, native, target::Target};
+use evenkeel_benches::{cpu, floor, namespace, native, target::Target};
 use evenkeel_probe::{Definition, HttpCheck, Prober, ProberSettings, TcpCheck};
 use evenkeel_threshold::Status;
 use http_body_util::{BodyExt as _, Empty};
@@ -44,7 +43,7 @@ fn main() -> Failable<()> {
     let own_network = namespace::enter()?;
     println!("probes {probes}, rate {rate}/s, own network namespace: {own_network}");
     let directory = tempfile::tempdir()?;
-    let floor = native::compile(directory.path(), "floor", native::FLOOR)?;
+    let program = native::compile(directory.path(), "floor", native::FLOOR)?;
     let target = native::compile(directory.path(), "target", native::TARGET)?;
     // For a profiler: only the contenders with this in their name.
     let only = std::env::var("ONLY").unwrap_or_default();
@@ -57,16 +56,16 @@ fn main() -> Failable<()> {
         };
         let mut contenders: Vec<Contender<'_>> = Vec::new();
         if kind == "http" {
-            contenders.push(("floor http", Box::new(|| run.floor(&floor, "http"))));
+            contenders.push(("floor http", Box::new(|| run.floor(&program, "http"))));
             contenders.push(("prober http", Box::new(|| run.prober(http))));
             contenders.push(("hyper http", Box::new(|| run.hyper())));
         } else {
-            contenders.push(("floor tcp", Box::new(|| run.floor(&floor, "tcp"))));
+            contenders.push(("floor tcp", Box::new(|| run.floor(&program, "tcp"))));
             contenders.push((
                 "prober tcp",
                 Box::new(|| run.prober(|address| tcp(address, false))),
             ));
-            contenders.push(("floor tcp-rst", Box::new(|| run.floor(&floor, "tcp-rst"))));
+            contenders.push(("floor tcp-rst", Box::new(|| run.floor(&program, "tcp-rst"))));
             contenders.push((
                 "prober tcp-rst",
                 Box::new(|| run.prober(|address| tcp(address, true))),
@@ -115,23 +114,15 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn floor(&self, program: &Path, mode: &str) -> Failable<f64> {
-        let first = self.target.address(0);
-        let output = Command::new(program)
-            .args([
-                mode,
-                &first.ip().to_string(),
-                &ADDRESSES.to_string(),
-                &first.port().to_string(),
-            ])
-            .args([self.probes.to_string(), self.rate.to_string()])
-            .output()?;
-        let result: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-        if result["failures"] != 0 {
-            return Err(format!("floor: {result}").into());
-        }
-        result["cpu_us_per_probe"]
-            .as_f64()
-            .ok_or_else(|| "floor: no figure".into())
+        let (probes, rate) = (self.probes, self.rate);
+        Ok(floor::cost(
+            program,
+            mode,
+            self.target,
+            ADDRESSES,
+            probes,
+            rate,
+        )?)
     }
 
     fn prober(&self, definition: impl Fn(SocketAddr) -> Failable<Definition>) -> Failable<f64> {
