@@ -186,6 +186,59 @@ mod tests {
         }
     }
 
+    /// A plan is the cheapest exactly if there is no circle along which moving
+    /// something would save: Bellman and Ford's algorithm would find one.
+    fn could_save(flow: &[Vec<u128>], limit: &[u128], cost: impl Fn(usize, usize) -> u32) -> bool {
+        let (sources, sinks) = (flow.len(), limit.len());
+        let outside = sources + sinks;
+        let mut edges = Vec::new();
+        for sink in 0..sinks {
+            let load: u128 = flow.iter().map(|row| row[sink]).sum();
+            for (source, row) in flow.iter().enumerate() {
+                let cost = i64::from(cost(source, sink));
+                edges.push((source, sources + sink, cost));
+                if row[sink] > 0 {
+                    edges.push((sources + sink, source, -cost));
+                }
+            }
+            if load < limit[sink] {
+                edges.push((sources + sink, outside, 0));
+            }
+            if load > 0 {
+                edges.push((outside, sources + sink, 0));
+            }
+        }
+        let mut lengths = alloc::vec![0; outside + 1];
+        let mut shorter = true;
+        for _ in 0..=outside + 1 {
+            shorter = false;
+            for (from, to, cost) in &edges {
+                if lengths[*from] + cost < lengths[*to] {
+                    lengths[*to] = lengths[*from] + cost;
+                    shorter = true;
+                }
+            }
+        }
+        shorter
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_could_be_saved_among_more_places(
+            supply in prop::collection::vec(0..50_u128, 7),
+            limit in prop::collection::vec(0..60_u128, 7),
+            cost in prop::collection::vec(0..30_u32, 49),
+        ) {
+            let cost = |from: usize, to: usize| cost[from * 7 + to];
+            let enough = supply.iter().sum::<u128>() <= limit.iter().sum();
+            let flow = transport(&supply, &limit, cost);
+            prop_assert_eq!(flow.is_some(), enough);
+            if let Some(flow) = flow {
+                prop_assert!(!could_save(&flow, &limit, cost));
+            }
+        }
+    }
+
     #[test]
     fn fifty_places_are_solved_without_going_through_small_steps() {
         let many = 50_usize;

@@ -309,6 +309,58 @@ fn the_cheaper_zone_is_taken_first() {
     assert!(plan.report(&problem).cost.abs_diff(3_666_666_666) < ROUNDING);
 }
 
+/// Nobody was known to call from there; somebody does.
+#[test]
+fn a_zone_without_demand_has_the_nearest_endpoints() {
+    let upstream = upstream(&[("b", Health::Healthy, 3), ("c", Health::Healthy, 3)]);
+    let services = [demand(&[("a", 0), ("b", 5)])];
+    let mut costs = Costs::new(9, 9);
+    costs.set(&zone("a"), &zone("c"), 2);
+    let problem = Problem {
+        costs: Some(&costs),
+        ..Problem::new(&upstream, &services)
+    };
+    let plan = Joint::default().plan(&problem).unwrap();
+    let parts = |from: &str| -> Vec<(String, u32)> {
+        let split = plan.split(0, &zone(from)).unwrap();
+        let parts = split.parts().iter();
+        parts
+            .map(|part| (part.zone.zone().to_owned(), part.parts))
+            .collect()
+    };
+    assert_eq!(parts("a"), [("c".to_owned(), PARTS)]);
+    // Its own, where there are any.
+    assert_eq!(parts("c"), [("c".to_owned(), PARTS)]);
+}
+
+#[test]
+fn the_largest_numbers_are_planned_exactly_and_one_more_is_refused() {
+    let most = u32::MAX;
+    let mut upstream = Upstream::new();
+    upstream
+        .add(0, &zone("a"), Health::Healthy, most - 1, 1)
+        .unwrap();
+    upstream.add(0, &zone("b"), Health::Healthy, 1, 1).unwrap();
+    let services = [demand(&[("b", u64::from(most))])];
+    let problem = Problem::new(&upstream, &services);
+    for rule in [
+        &bounded(Tolerance::MAX_PER_10_000) as &dyn Rule,
+        &joint(0),
+        &RoundRobin,
+    ] {
+        let report = report(rule, &problem);
+        // b may keep 100 of 2^32 parts at most.
+        assert!(
+            (999_999_000..=1_000_000_000).contains(&report.cross_zone),
+            "{report:?}"
+        );
+    }
+    let more = [demand(&[("b", u64::from(most) + 1)])];
+    assert!(joint(0).plan(&Problem::new(&upstream, &more)).is_err());
+    upstream.add(0, &zone("b"), Health::Healthy, 1, 1).unwrap();
+    assert!(joint(0).plan(&Problem::new(&upstream, &services)).is_err());
+}
+
 #[test]
 fn too_much_is_an_error_that_says_of_what() {
     let mut many = Upstream::new();
