@@ -91,6 +91,12 @@ impl Publisher {
 
     /// The next plan, and whether it is on the way to another.
     fn step(&self, published: &Plan, plan: &Plan, problem: &Problem<'_>) -> Option<(Plan, bool)> {
+        let panic =
+            |plan: &Plan| -> Vec<bool> { plan.priorities.iter().map(|load| load.panic).collect() };
+        if panic(published) != panic(plan) {
+            // Requests to hosts of any health begin and end at once.
+            return Some((plan.clone(), false));
+        }
         let mut base = Plan {
             services: Vec::with_capacity(plan.services.len()),
             priorities: plan.priorities.clone(),

@@ -144,7 +144,38 @@ fn panic_begins_and_ends_at_once() {
     for (healthy, panic) in [([10, 10, 10], false), ([4, 4, 4], true), ([9, 9, 9], false)] {
         let upstream = even(healthy);
         let problem = Problem::new(&upstream, &services);
-        let plan = publisher.offer(&balanced(&problem), &problem).unwrap();
+        let target = balanced(&problem);
+        let plan = publisher.offer(&target, &problem).unwrap();
+        assert_eq!(plan, &target);
         assert_eq!(plan.priorities()[0].panic, panic);
     }
+}
+
+#[test]
+fn only_what_has_lost_its_hosts_moves_at_once() {
+    let services = calls([1, 0, 0]);
+    let mut publisher = Publisher::new(Limits {
+        least_change: 0,
+        largest_step: PARTS / 1_000,
+    });
+    let with = |hosts: [u64; 3]| {
+        let mut upstream = Upstream::new();
+        for (name, count) in ["a", "b", "c"].iter().zip(hosts) {
+            upstream
+                .add(0, &zone(name), Health::Healthy, 1, count)
+                .unwrap();
+        }
+        upstream
+    };
+    let upstream = with([10, 10, 20]);
+    let problem = Problem::new(&upstream, &services);
+    publisher.offer(&balanced(&problem), &problem);
+    // b dies, and c loses half: a half each in the end. The quarter that b had
+    // goes half and half at once, the rest in steps.
+    let upstream = with([10, 0, 10]);
+    let problem = Problem::new(&upstream, &services);
+    let plan = publisher.offer(&balanced(&problem), &problem).unwrap();
+    let at_once = PARTS / 8 * 3;
+    assert_eq!(parts(plan, "a", "a").abs_diff(at_once + PARTS / 1_000), 0);
+    assert!(publisher.under_way());
 }
