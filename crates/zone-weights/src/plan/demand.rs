@@ -73,3 +73,34 @@ impl Demand {
         self.total
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_count_unless_they_are_ill_and_others_are_not() {
+        let (a, b) = (Locality::zone_only("a"), Locality::zone_only("b"));
+        let mut callers = Members::new();
+        callers.add(&a, Health::Unhealthy, 9, 3).unwrap();
+        callers.add(&b, Health::Unhealthy, 1, 1).unwrap();
+        let demand = Demand::of_callers(&callers);
+        assert_eq!((demand.get(&a), demand.get(&b), demand.total()), (3, 1, 4));
+        callers.add(&b, Health::Degraded, 5, 2).unwrap();
+        let demand = Demand::of_callers(&callers);
+        assert_eq!((demand.get(&a), demand.get(&b), demand.total()), (0, 2, 2));
+        callers.add(&a, Health::Healthy, 5, 1).unwrap();
+        let demand = Demand::of_callers(&callers);
+        assert_eq!((demand.get(&a), demand.get(&b), demand.total()), (1, 2, 3));
+    }
+
+    #[test]
+    fn a_sum_that_does_not_fit_is_refused() {
+        let (a, b) = (Locality::zone_only("a"), Locality::zone_only("b"));
+        let mut demand = Demand::new();
+        demand.add(&a, u64::MAX).unwrap();
+        assert_eq!(demand.add(&b, 1), Err(PlanError::TooLarge("demand")));
+        assert_eq!(demand.total(), u64::MAX);
+        assert_eq!(demand.iter().len(), 1);
+    }
+}

@@ -9,7 +9,7 @@ use evenkeel_zone_weights::plan::{
     Bounded, Costs, Demand, EnvoyRule, Joint, PARTS, PlanError, Problem, Report, RoundRobin, Rule,
     Tolerance,
 };
-use evenkeel_zone_weights::{Health, Locality, Upstream};
+use evenkeel_zone_weights::{Fraction, Health, Locality, Reason, Upstream};
 use generate::{NAMES, demands, upstreams, zone};
 use proptest::prelude::*;
 
@@ -261,6 +261,26 @@ fn opposite_skews_offset_each_other() {
         400_050_000
     );
     assert_eq!(report(&RoundRobin, &problem).cross_zone, 500_000_000);
+}
+
+#[test]
+fn requests_are_counted_by_what_the_plan_does_with_them() {
+    let upstream = upstream(&[("a", Health::Healthy, 1), ("b", Health::Healthy, 1)]);
+    let services = [demand(&[("a", 3), ("b", 1)])];
+    let problem = Problem::new(&upstream, &services);
+    let plan = bounded(0).plan(&problem).unwrap();
+    let reasons = |from: &str| -> Vec<Reason> {
+        let routes = plan.routes(0, &zone(from)).unwrap();
+        routes.list().iter().map(|route| route.reason).collect()
+    };
+    assert_eq!(reasons("a"), [Reason::Sampled, Reason::CrossZone]);
+    assert_eq!(reasons("b"), [Reason::AllLocal]);
+    // Where nobody is, the request fails, and a picker finds a way to say so.
+    let nobody = Upstream::new();
+    let plan = bounded(0).plan(&Problem::new(&nobody, &services)).unwrap();
+    let routes = plan.routes(0, &zone("a")).unwrap();
+    assert_eq!(routes.parts(), u64::from(PARTS));
+    assert_eq!(routes.shares(&nobody).unwrap().no_host, Fraction::ONE);
 }
 
 /// Three endpoints: Envoy's gate is closed, and two thirds of the requests leave.
