@@ -8,8 +8,8 @@ use std::hint::black_box;
 
 use divan::Bencher;
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, Cusum, Ewma, FirstResult, Leaky, Observation, Status,
-    Strategy, Timestamp, Window,
+    AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Hold, Leaky,
+    Observation, Status, Strategy, Timestamp, Window,
 };
 
 fn main() {
@@ -105,4 +105,14 @@ fn any_ewma(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn any_cusum(bencher: Bencher<'_, '_>) {
     observe(bencher, AnyStrategy::from(Cusum::default()));
+}
+
+#[divan::bench]
+fn any_hold(bencher: Bencher<'_, '_>) {
+    observe(bencher, AnyStrategy::from(Hold::default()));
+}
+
+#[divan::bench]
+fn any_dwell(bencher: Bencher<'_, '_>) {
+    observe(bencher, AnyStrategy::from(Dwell::default()));
 }

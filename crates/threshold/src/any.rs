@@ -1,9 +1,9 @@
 use core::fmt;
 
 use crate::{
-    Consecutive, Consul, Cusum, CusumState, Ewma, EwmaState, FirstResult, Leaky, LeakyState,
-    Loaded, Mark, Observation, Outlook, Record, RunState, Status, Strategy, Timestamp, Transition,
-    Window, WindowState,
+    Consecutive, Consul, Cusum, CusumState, Dwell, DwellState, Ewma, EwmaState, FirstResult, Hold,
+    HoldState, Leaky, LeakyState, Loaded, Mark, Observation, Outlook, Record, RunState, Status,
+    Strategy, Timestamp, Transition, Window, WindowState,
 };
 
 /// Everything that has to know all strategies, from one list: the strategy,
@@ -138,6 +138,10 @@ strategies! {
     Ewma(EwmaState) = "ewma", Counted;
     /// A cumulative sum of evidence.
     Cusum(CusumState) = "cusum", Counted;
+    /// So many in a row, over so much time.
+    Hold(HoldState) = "hold", Counted;
+    /// No change soon after a change.
+    Dwell(DwellState) = "dwell", Counted;
 }
 
 impl AnyStrategy {

@@ -13,6 +13,8 @@
 //! | [`Window`] | so many failures among the latest results | brown-outs | recovers late: failures have to leave the window | 20 bytes |
 //! | [`Ewma`] | a mean share of failures | brown-outs; fading memory | what `alpha` means is not plain to see | 20 bytes |
 //! | [`Cusum`] | evidence for a failure rate | the least delay for a wanted mean time between false alarms | the two rates have to be known | 20 bytes |
+//! | [`Hold`] | so many contrary results, over so much time | short outages and retries in quick succession | a burst of probes within the time is not seen as one outage | 16 bytes |
+//! | [`Dwell`] | so many in a row, but not soon after a change; ever later for a repeat offender | targets that come and go | the repaired target waits | 16 bytes |
 //! | [`Consul`] | as the Consul agent does | comparing with an agent | as [`Consecutive`]; a single `warning` is reported at once | 8 bytes |
 //!
 //! [`AnyStrategy`] is any of them, chosen at run time, with a state of 24 bytes. Your own is an
@@ -133,8 +135,11 @@ mod any;
 mod consecutive;
 mod consul;
 mod cusum;
+mod dwell;
 mod ewma;
+mod hold;
 mod leaky;
+mod millis;
 mod observation;
 mod outlook;
 mod parameters;
@@ -152,7 +157,9 @@ pub use any::{AnyState, AnyStrategy};
 pub use consecutive::Consecutive;
 pub use consul::Consul;
 pub use cusum::{Cusum, CusumParameters, CusumState};
+pub use dwell::{Dwell, DwellParameters, DwellState};
 pub use ewma::{Ewma, EwmaParameters, EwmaState};
+pub use hold::{Hold, HoldState};
 pub use leaky::{Leaky, LeakyState};
 pub use observation::{Observation, Transition};
 pub use outlook::{Agreeing, Mark, Outlook};

@@ -22,9 +22,12 @@ pub enum Outlook {
         /// What one agreeing result does to the count.
         agreeing: Agreeing,
     },
-    /// Time alone decides: the status may change at `until`.
+    /// Time has to pass: the status may change at `until`, or with the first
+    /// result after it where [`Strategy::deadline`](crate::Strategy::deadline)
+    /// names no time.
     Waiting {
-        /// The status it would change to.
+        /// The status it would change to, if results like the latest follow; the
+        /// reported one if that would be confirmed.
         toward: Status,
         /// When.
         until: Timestamp,

@@ -1,6 +1,7 @@
 //! Reading the bytes of a saved state without trusting them.
 
-use crate::Status;
+use crate::words::Stamp;
+use crate::{Status, Timestamp};
 
 /// What is left to read.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
@@ -22,12 +23,20 @@ impl Fields<'_> {
         Status::from_u8(byte)
     }
 
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        self.take().map(u8::from_le_bytes)
+    }
+
     pub(crate) fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_le_bytes)
     }
 
     pub(crate) fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
+    }
+
+    pub(crate) fn time(&mut self) -> Option<Stamp> {
+        self.u64().map(Timestamp::from_millis).map(Stamp::new)
     }
 
     /// Any bits; the caller says which range makes sense, which leaves NaN out.

@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use crate::Timestamp;
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Word([u32; 2]);
 
@@ -43,6 +45,37 @@ impl Real {
 }
 
 impl fmt::Debug for Real {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+/// A point in time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Stamp(Word);
+
+impl Stamp {
+    pub(crate) const ZERO: Self = Self(Word::new(0));
+
+    pub(crate) const fn new(time: Timestamp) -> Self {
+        Self(Word::new(time.as_millis()))
+    }
+
+    #[inline]
+    pub(crate) const fn get(self) -> Timestamp {
+        Timestamp::from_millis(self.0.get())
+    }
+
+    pub(crate) fn min(self, now: Timestamp) -> Self {
+        Self::new(self.get().min(now))
+    }
+
+    pub(crate) const fn shifted(self, millis: i64) -> Self {
+        Self::new(self.get().saturating_shift(millis))
+    }
+}
+
+impl fmt::Debug for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.get().fmt(f)
     }

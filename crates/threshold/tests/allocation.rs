@@ -2,8 +2,8 @@
 
 use allocation_counter::measure;
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, Cusum, Ewma, FirstResult, Leaky, Record, Status,
-    Strategy, Timestamp, Window,
+    AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Hold, Leaky, Record,
+    Status, Strategy, Timestamp, Window,
 };
 
 #[test]
@@ -13,20 +13,23 @@ fn nothing_is_allocated_for_a_check() {
         failures_before_warning: Some(2),
         success_before_passing: 2,
     };
-    let strategies: [AnyStrategy; 6] = [
+    let strategies: [AnyStrategy; 8] = [
         Leaky::new(3, 1).into(),
         Consecutive::new(counts).expect("valid").into(),
         Consul::new(counts).expect("valid").into(),
         Window::default().into(),
         Ewma::default().into(),
         Cusum::default().into(),
+        Hold::default().into(),
+        Dwell::default().into(),
     ];
-    let now = Timestamp::ZERO;
+    let start = Timestamp::ZERO;
     let mut flips = 0;
     let allocated = measure(|| {
         for strategy in strategies {
-            let mut state = strategy.start(Status::Passing, FirstResult::Counted, now);
+            let mut state = strategy.start(Status::Passing, FirstResult::Counted, start);
             for number in 0..10_000_usize {
+                let now = Timestamp::from_millis(number as u64 * 10_000);
                 let result = Status::ALL[number / 7 % 3];
                 flips += usize::from(strategy.observe(&mut state, result.into(), now).is_some());
                 let _ = strategy.outlook(&state, now);

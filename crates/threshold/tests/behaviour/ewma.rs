@@ -54,12 +54,33 @@ fn alternation_tends_to_a_share_below_the_threshold() {
 
 #[test]
 fn a_threshold_that_is_met_exactly_counts() {
-    // 0.5, 0.75, 0.875 are exact; 0.3 and 0.51 are not.
-    assert_eq!(play_counted(&ewma(0.5, 0.875, 0.125), "FFFPPP"), "PPCCCP");
-    assert_eq!(
-        first(&play_counted(&ewma(0.3, 0.51, 0.3), "FF"), 'C'),
-        Some(2)
-    );
+    // As a user writes it, in few digits; the computed share is off by an ulp
+    // for some of these.
+    for tenths in 1..=9 {
+        for failures in 1..=6 {
+            let alpha = f64::from(tenths) / 10.0;
+            let share = 1.0 - (1.0 - alpha).powi(failures);
+            let written: f64 = format!("{share:.6}").parse().expect("a number");
+            if !(0.3..0.999).contains(&written) || (share - written).abs() > 1e-13 {
+                continue;
+            }
+            let reported = play_counted(&ewma(alpha, written, 0.1), "FFFFFF");
+            assert_eq!(
+                first(&reported, 'C'),
+                Some(failures as usize),
+                "{alpha} {written}"
+            );
+            // And the same on the way up.
+            let low = 1.0 - written;
+            let rule = ewma(alpha, 0.9985, low.max(0.001));
+            let reported = play(&rule, Status::Critical, FirstResult::Counted, "PPPPPPP");
+            assert_eq!(
+                first(&reported, 'P'),
+                Some(failures as usize),
+                "{alpha} {low}"
+            );
+        }
+    }
 }
 
 const TABLE: [(f64, f64, usize, [&str; 5]); 3] = [

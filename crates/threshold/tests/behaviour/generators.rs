@@ -1,8 +1,10 @@
 //! What proptest makes up.
 
+use std::time::Duration;
+
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, Cusum, Ewma, FirstResult, Leaky, Observation, Status,
-    Window,
+    AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, DwellParameters, Ewma, FirstResult,
+    Hold, Leaky, Observation, Status, Window,
 };
 use proptest::prelude::*;
 
@@ -62,6 +64,8 @@ pub(crate) fn every_strategy() -> impl Strategy<Value = AnyStrategy> {
         1 => any_window().prop_map(AnyStrategy::from),
         1 => any_ewma().prop_map(AnyStrategy::from),
         1 => any_cusum().prop_map(AnyStrategy::from),
+        1 => any_hold().prop_map(AnyStrategy::from),
+        1 => any_dwell().prop_map(AnyStrategy::from),
     ]
 }
 
@@ -80,6 +84,45 @@ pub(crate) fn any_cusum() -> impl Strategy<Value = Cusum> {
 pub(crate) fn any_ewma() -> impl Strategy<Value = Ewma> {
     (0.1..1.0_f64, 0.4..0.95_f64, 0.05..0.4_f64)
         .prop_map(|(alpha, high, low)| ewma(alpha, high, low))
+}
+
+fn any_time() -> impl Strategy<Value = Duration> {
+    prop_oneof![
+        1 => Just(Duration::ZERO),
+        1 => Just(Duration::from_secs(10)),
+        3 => (0..120_000_u64).prop_map(Duration::from_millis),
+    ]
+}
+
+pub(crate) fn any_hold() -> impl Strategy<Value = Hold> {
+    (1..5_u32, any_time(), 1..4_u32, any_time()).prop_map(
+        |(failures, failing_for, successes, passing_for)| Hold {
+            failures,
+            failing_for,
+            successes,
+            passing_for,
+        },
+    )
+}
+
+pub(crate) fn any_dwell() -> impl Strategy<Value = Dwell> {
+    (
+        (1..4_u32, 1..4_u32),
+        [any_time(), any_time(), any_time(), any_time()],
+    )
+        .prop_map(
+            |((failures, successes), [recovery, failure, more, forgive])| {
+                Dwell::new(DwellParameters {
+                    failures,
+                    successes,
+                    after_recovery: recovery,
+                    after_failure: failure,
+                    after_failure_max: failure + more * 3,
+                    forgive_after: forgive,
+                })
+                .expect("it grows")
+            },
+        )
 }
 
 /// Each after a pause of so many milliseconds.

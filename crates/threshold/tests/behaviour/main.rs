@@ -13,6 +13,7 @@ mod parameters;
 mod persistence;
 mod properties;
 mod support;
+mod timing;
 mod traces;
 mod universal;
 mod user_reports;

@@ -1,7 +1,9 @@
 //! Parameters cannot be wrong once they are in a strategy.
 
+use std::time::Duration;
+
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, Cusum, Ewma, FirstResult, Leaky, Window,
+    AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Hold, Leaky, Window,
 };
 use proptest::prelude::*;
 
@@ -65,6 +67,13 @@ fn each_strategy_has_the_first_result_of_its_model() {
     assert_eq!(first(Cusum::default().into()), FirstResult::Counted);
 }
 
+fn half_a_second() -> Hold {
+    Hold {
+        failing_for: Duration::from_millis(1500),
+        ..Hold::default()
+    }
+}
+
 #[test]
 fn a_strategy_prints_as_a_directive() {
     let text = |rule: AnyStrategy| rule.to_string();
@@ -96,6 +105,15 @@ fn a_strategy_prints_as_a_directive() {
     assert_eq!(
         text(Cusum::default().into()),
         "strategy=cusum p0=0.05 p1=0.7 h=5"
+    );
+    assert_eq!(
+        text(half_a_second().into()),
+        "strategy=hold failures=1 failing-for=1500ms successes=1 passing-for=0s"
+    );
+    assert_eq!(
+        text(Dwell::default().into()),
+        "strategy=dwell failures=1 successes=1 after-recovery=0s after-failure=30s \
+         after-failure-max=300s forgive-after=10s"
     );
 }
 
@@ -153,6 +171,14 @@ mod serialised {
                 Cusum::default().into(),
                 r#"{"cusum":{"p0":0.05,"p1":0.7,"h":5.0}}"#,
             ),
+            (
+                half_a_second().into(),
+                r#"{"hold":{"failures":1,"failing_for_ms":1500,"successes":1,"passing_for_ms":0}}"#,
+            ),
+            (
+                Dwell::default().into(),
+                r#"{"dwell":{"failures":1,"successes":1,"after_recovery_ms":0,"after_failure_ms":30000,"after_failure_max_ms":300000,"forgive_after_ms":10000}}"#,
+            ),
         ];
         for (rule, text) in texts {
             assert_eq!(serde_json::to_string(&rule).unwrap(), text);
@@ -181,6 +207,10 @@ mod serialised {
             (r#"{"window": {"results": 65}}"#, "results must be 1 to 64"),
             (r#"{"ewma": {"alpha": 2}}"#, "alpha must be 0.001 to 1"),
             (r#"{"cusum": {"p0": 0.8}}"#, "p0 must be at least"),
+            (
+                r#"{"dwell": {"after_failure_max_ms": 1}}"#,
+                "after_failure_max must not be less than",
+            ),
         ];
         for (text, named) in faults {
             let error = serde_json::from_str::<AnyStrategy>(text)

@@ -1,8 +1,9 @@
 //! States that outlive the process, and parameters that change under them.
 
 use evenkeel_threshold::{
-    Agreeing, AnyStrategy, Consecutive, Consul, Counts, Cusum, Ewma, FirstResult, Leaky, Loaded,
-    Observation, Outlook, Record, RestartReason, Status, Strategy, StrategyTag, Window,
+    Agreeing, AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Hold,
+    Leaky, Loaded, Observation, Outlook, Record, RestartReason, Status, Strategy, StrategyTag,
+    Window,
 };
 use proptest::prelude::*;
 
@@ -137,6 +138,8 @@ fn tags_are_all_different_and_below_those_of_embedders() {
         Window::TAG,
         Ewma::TAG,
         Cusum::TAG,
+        Hold::TAG,
+        Dwell::TAG,
     ];
     for (index, tag) in tags.iter().enumerate() {
         assert!(tag.0 < 128);

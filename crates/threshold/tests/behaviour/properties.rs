@@ -1,7 +1,8 @@
 //! What holds for every strategy.
 
 use evenkeel_threshold::{
-    CusumState, EwmaState, LeakyState, RunState, Status, Strategy, WindowState,
+    CusumState, DwellState, EwmaState, HoldState, LeakyState, RunState, Status, Strategy,
+    WindowState,
 };
 use proptest::prelude::*;
 
@@ -15,6 +16,8 @@ fn a_state_is_a_few_bytes() {
     assert!(size_of::<WindowState>() <= 20);
     assert!(size_of::<EwmaState>() <= 20);
     assert!(size_of::<CusumState>() <= 20);
+    assert!(size_of::<HoldState>() <= 16);
+    assert!(size_of::<DwellState>() <= 20);
 }
 
 proptest! {
