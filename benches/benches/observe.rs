@@ -9,7 +9,7 @@ use std::hint::black_box;
 use divan::Bencher;
 use evenkeel_threshold::{
     AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Hold, Leaky,
-    Observation, Status, Strategy, Timestamp, Window,
+    Observation, Penalty, Status, Strategy, Timestamp, Window,
 };
 
 fn main() {
@@ -115,4 +115,9 @@ fn any_hold(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn any_dwell(bencher: Bencher<'_, '_>) {
     observe(bencher, AnyStrategy::from(Dwell::default()));
+}
+
+#[divan::bench]
+fn any_penalty(bencher: Bencher<'_, '_>) {
+    observe(bencher, AnyStrategy::from(Penalty::default()));
 }

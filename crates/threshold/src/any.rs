@@ -2,8 +2,8 @@ use core::fmt;
 
 use crate::{
     Consecutive, Consul, Cusum, CusumState, Dwell, DwellState, Ewma, EwmaState, FirstResult, Hold,
-    HoldState, Leaky, LeakyState, Loaded, Mark, Observation, Outlook, Record, RunState, Status,
-    Strategy, Timestamp, Transition, Window, WindowState,
+    HoldState, Leaky, LeakyState, Loaded, Mark, Observation, Outlook, Penalty, PenaltyState,
+    Record, RunState, Status, Strategy, Timestamp, Transition, Window, WindowState,
 };
 
 /// Everything that has to know all strategies, from one list: the strategy,
@@ -142,6 +142,8 @@ strategies! {
     Hold(HoldState) = "hold", Counted;
     /// No change soon after a change.
     Dwell(DwellState) = "dwell", Counted;
+    /// Route flap damping.
+    Penalty(PenaltyState) = "penalty", Counted;
 }
 
 impl AnyStrategy {

@@ -15,6 +15,7 @@
 //! | [`Cusum`] | evidence for a failure rate | the least delay for a wanted mean time between false alarms | the two rates have to be known | 20 bytes |
 //! | [`Hold`] | so many contrary results, over so much time | short outages and retries in quick succession | a burst of probes within the time is not seen as one outage | 16 bytes |
 //! | [`Dwell`] | so many in a row, but not soon after a change; ever later for a repeat offender | targets that come and go | the repaired target waits | 16 bytes |
+//! | [`Penalty`] | so many in a row, unless it flapped too often of late | targets that come and go over minutes to hours | holds a repaired target back for up to an hour | 20 bytes |
 //! | [`Consul`] | as the Consul agent does | comparing with an agent | as [`Consecutive`]; a single `warning` is reported at once | 8 bytes |
 //!
 //! [`AnyStrategy`] is any of them, chosen at run time, with a state of 24 bytes. Your own is an
@@ -135,6 +136,7 @@ mod any;
 mod consecutive;
 mod consul;
 mod cusum;
+mod damping;
 mod dwell;
 mod ewma;
 mod hold;
@@ -144,6 +146,7 @@ mod observation;
 mod outlook;
 mod parameters;
 mod payload;
+mod penalty;
 mod record;
 mod run;
 mod status;
@@ -157,6 +160,7 @@ pub use any::{AnyState, AnyStrategy};
 pub use consecutive::Consecutive;
 pub use consul::Consul;
 pub use cusum::{Cusum, CusumParameters, CusumState};
+pub use damping::WhileSuppressed;
 pub use dwell::{Dwell, DwellParameters, DwellState};
 pub use ewma::{Ewma, EwmaParameters, EwmaState};
 pub use hold::{Hold, HoldState};
@@ -164,6 +168,7 @@ pub use leaky::{Leaky, LeakyState};
 pub use observation::{Observation, Transition};
 pub use outlook::{Agreeing, Mark, Outlook};
 pub use parameters::{Counts, ParameterError};
+pub use penalty::{Penalty, PenaltyParameters, PenaltyState};
 pub use record::{Loaded, Record, RestartReason, StrategyTag};
 pub use run::RunState;
 pub use status::{ParseStatusError, Status};

@@ -39,6 +39,11 @@ impl Fields<'_> {
         self.u64().map(Timestamp::from_millis).map(Stamp::new)
     }
 
+    /// Any bits, as with [`Fields::f64`].
+    pub(crate) fn f32(&mut self) -> Option<f32> {
+        self.take().map(f32::from_le_bytes)
+    }
+
     /// Any bits; the caller says which range makes sense, which leaves NaN out.
     pub(crate) fn f64(&mut self) -> Option<f64> {
         self.take().map(f64::from_le_bytes)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use evenkeel_threshold::{
     AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, DwellParameters, Ewma, FirstResult,
-    Hold, Leaky, Observation, Status, Window,
+    Hold, Leaky, Observation, Penalty, PenaltyParameters, Status, WhileSuppressed, Window,
 };
 use proptest::prelude::*;
 
@@ -66,6 +66,7 @@ pub(crate) fn every_strategy() -> impl Strategy<Value = AnyStrategy> {
         1 => any_cusum().prop_map(AnyStrategy::from),
         1 => any_hold().prop_map(AnyStrategy::from),
         1 => any_dwell().prop_map(AnyStrategy::from),
+        1 => any_penalty().prop_map(AnyStrategy::from),
     ]
 }
 
@@ -121,6 +122,34 @@ pub(crate) fn any_dwell() -> impl Strategy<Value = Dwell> {
                     forgive_after: forgive,
                 })
                 .expect("it grows")
+            },
+        )
+}
+
+pub(crate) fn any_penalty() -> impl Strategy<Value = Penalty> {
+    let reported = prop_oneof![
+        Just(WhileSuppressed::LastStable),
+        Just(WhileSuppressed::Warning),
+        Just(WhileSuppressed::Critical),
+    ];
+    (
+        (1..3_u32, 1..3_u32),
+        5_000..100_000_u64,
+        800..4000_u32,
+        reported,
+    )
+        .prop_map(
+            |((failures, successes), half_life, suppress, while_suppressed)| {
+                Penalty::new(PenaltyParameters {
+                    failures,
+                    successes,
+                    half_life: Duration::from_millis(half_life),
+                    suppress,
+                    reuse: 750,
+                    longest: Duration::from_millis(half_life * 4),
+                    while_suppressed,
+                })
+                .expect("four half-lives are enough for 12000")
             },
         )
 }

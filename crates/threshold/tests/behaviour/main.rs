@@ -10,6 +10,7 @@ mod mean_probes;
 mod models;
 mod outlook;
 mod parameters;
+mod penalty;
 mod persistence;
 mod properties;
 mod support;

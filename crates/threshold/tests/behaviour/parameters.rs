@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Hold, Leaky, Window,
+    AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Hold, Leaky,
+    Penalty, Window,
 };
 use proptest::prelude::*;
 
@@ -115,6 +116,11 @@ fn a_strategy_prints_as_a_directive() {
         "strategy=dwell failures=1 successes=1 after-recovery=0s after-failure=30s \
          after-failure-max=300s forgive-after=10s"
     );
+    assert_eq!(
+        text(Penalty::default().into()),
+        "strategy=penalty failures=1 successes=1 half-life=900s suppress=6000 reuse=750 \
+         longest=3600s while-suppressed=last-stable"
+    );
 }
 
 proptest! {
@@ -178,6 +184,10 @@ mod serialised {
             (
                 Dwell::default().into(),
                 r#"{"dwell":{"failures":1,"successes":1,"after_recovery_ms":0,"after_failure_ms":30000,"after_failure_max_ms":300000,"forgive_after_ms":10000}}"#,
+            ),
+            (
+                Penalty::default().into(),
+                r#"{"penalty":{"failures":1,"successes":1,"half_life_ms":900000,"suppress":6000,"reuse":750,"longest_ms":3600000,"while_suppressed":"last-stable"}}"#,
             ),
         ];
         for (rule, text) in texts {

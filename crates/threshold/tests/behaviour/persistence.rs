@@ -2,8 +2,8 @@
 
 use evenkeel_threshold::{
     Agreeing, AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Hold,
-    Leaky, Loaded, Observation, Outlook, Record, RestartReason, Status, Strategy, StrategyTag,
-    Window,
+    Leaky, Loaded, Observation, Outlook, Penalty, Record, RestartReason, Status, Strategy,
+    StrategyTag, Window,
 };
 use proptest::prelude::*;
 
@@ -140,6 +140,7 @@ fn tags_are_all_different_and_below_those_of_embedders() {
         Cusum::TAG,
         Hold::TAG,
         Dwell::TAG,
+        Penalty::TAG,
     ];
     for (index, tag) in tags.iter().enumerate() {
         assert!(tag.0 < 128);

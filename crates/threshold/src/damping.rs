@@ -1,0 +1,173 @@
+//! The arithmetic of route flap damping, apart from what is damped.
+
+use core::time::Duration;
+
+use crate::words::{Real, Stamp};
+use crate::{ParameterError, Status, Timestamp};
+
+/// What is reported while changes are suppressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum WhileSuppressed {
+    /// The status that was reported before the change which was one too many.
+    #[default]
+    LastStable,
+    /// `warning`: the target works at times.
+    Warning,
+    /// `critical`: the target is not to be used. What the routing world does,
+    /// where a route that flaps is withdrawn.
+    Critical,
+}
+
+impl WhileSuppressed {
+    pub(crate) const fn status(self, last_stable: Status) -> Status {
+        match self {
+            Self::LastStable => last_stable,
+            Self::Warning => Status::Warning,
+            Self::Critical => Status::Critical,
+        }
+    }
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::LastStable => "last-stable",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// A penalty, and when it was that high.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Level {
+    /// f32: seven digits of a number that nobody asks for more than four of.
+    bits: u32,
+    at: Stamp,
+}
+
+impl Level {
+    pub(crate) const ZERO: Self = Self {
+        bits: 0,
+        at: Stamp::ZERO,
+    };
+
+    /// `None` for a number that is no penalty.
+    pub(crate) fn new(penalty: f32, at: Stamp) -> Option<Self> {
+        let level = Self {
+            bits: penalty.to_bits(),
+            at,
+        };
+        let dated = penalty > 0.0 && penalty.is_finite();
+        (dated || level == Self::ZERO).then_some(level)
+    }
+
+    pub(crate) fn parts(self) -> (f32, Stamp) {
+        (f32::from_bits(self.bits), self.at)
+    }
+
+    pub(crate) fn shifted(self, millis: i64) -> Self {
+        if self == Self::ZERO {
+            return self;
+        }
+        Self {
+            at: self.at.shifted(millis),
+            ..self
+        }
+    }
+
+    pub(crate) fn not_after(self, now: Timestamp) -> Self {
+        Self {
+            at: self.at.min(now),
+            ..self
+        }
+    }
+}
+
+/// The figures of the decay, checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Damping {
+    pub(crate) half_life: Duration,
+    pub(crate) suppress: u32,
+    pub(crate) reuse: u32,
+    pub(crate) longest: Duration,
+    /// What a penalty is cut to, so that no suppression takes longer than
+    /// `longest`.
+    ceiling: Real,
+}
+
+impl Damping {
+    pub(crate) fn new(
+        half_life: Duration,
+        suppress: u32,
+        reuse: u32,
+        longest: Duration,
+    ) -> Result<Self, ParameterError> {
+        if half_life.as_millis() == 0 {
+            return Err(ParameterError::OutOfRange {
+                parameter: "half_life",
+                range: "at least 1 ms",
+            });
+        }
+        if reuse == 0 {
+            return Err(ParameterError::OutOfRange {
+                parameter: "reuse",
+                range: "at least 1",
+            });
+        }
+        if suppress <= reuse {
+            return Err(ParameterError::Contradiction {
+                parameters: &["reuse", "suppress"],
+                rule: "must be less than",
+            });
+        }
+        // 1e30 is far beyond any sum of penalties, and a number in f32.
+        let halvings = (longest.as_millis() as f64 / half_life.as_millis() as f64).min(60.0);
+        let ceiling = f64::from(reuse) * libm::exp2(halvings);
+        if ceiling < f64::from(suppress) {
+            return Err(ParameterError::Contradiction {
+                parameters: &["longest", "half_life"],
+                rule: "lets the penalty never get from `suppress` to `reuse`; it must be longer, \
+                       in proportion to",
+            });
+        }
+        Ok(Self {
+            half_life,
+            suppress,
+            reuse,
+            longest,
+            ceiling: Real::new(ceiling),
+        })
+    }
+
+    /// The penalty at `now`.
+    pub(crate) fn penalty(&self, level: Level, now: Timestamp) -> f64 {
+        let (penalty, at) = level.parts();
+        let passed = now.saturating_since(at.get()).as_millis() as f64;
+        f64::from(penalty) * libm::exp2(-passed / self.half_life.as_millis() as f64)
+    }
+
+    /// The level after a flap.
+    pub(crate) fn add(&self, level: Level, more: f64, now: Timestamp) -> Level {
+        let penalty = (self.penalty(level, now) + more).min(self.ceiling.get());
+        Level {
+            bits: (penalty as f32).to_bits(),
+            at: Stamp::new(now),
+        }
+    }
+
+    /// Changes are suppressed from this level on. A millionth is for f32.
+    pub(crate) fn suppresses(&self, level: Level) -> bool {
+        f64::from(level.parts().0) >= f64::from(self.suppress) * (1.0 - 1e-6)
+    }
+
+    /// When the penalty will have decayed to `reuse`.
+    pub(crate) fn reusable_at(&self, level: Level) -> Timestamp {
+        let (penalty, at) = level.parts();
+        let halvings = libm::log2(f64::from(penalty) / f64::from(self.reuse));
+        let millis = libm::ceil(halvings * self.half_life.as_millis() as f64 - 0.5).max(0.0);
+        // A cast to an integer saturates.
+        at.get()
+            .saturating_add(Duration::from_millis(millis as u64))
+    }
+}
