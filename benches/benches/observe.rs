@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use divan::Bencher;
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Hold, Leaky,
+    AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Flap, Hold, Leaky,
     Observation, Penalty, Status, Strategy, Timestamp, Window,
 };
 
@@ -120,4 +120,9 @@ fn any_dwell(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn any_penalty(bencher: Bencher<'_, '_>) {
     observe(bencher, AnyStrategy::from(Penalty::default()));
+}
+
+#[divan::bench]
+fn any_flap(bencher: Bencher<'_, '_>) {
+    observe(bencher, AnyStrategy::from(Flap::default()));
 }

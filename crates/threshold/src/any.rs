@@ -1,9 +1,9 @@
 use core::fmt;
 
 use crate::{
-    Consecutive, Consul, Cusum, CusumState, Dwell, DwellState, Ewma, EwmaState, FirstResult, Hold,
-    HoldState, Leaky, LeakyState, Loaded, Mark, Observation, Outlook, Penalty, PenaltyState,
-    Record, RunState, Status, Strategy, Timestamp, Transition, Window, WindowState,
+    Consecutive, Consul, Cusum, CusumState, Dwell, DwellState, Ewma, EwmaState, FirstResult, Flap,
+    FlapState, Hold, HoldState, Leaky, LeakyState, Loaded, Mark, Observation, Outlook, Penalty,
+    PenaltyState, Record, RunState, Status, Strategy, Timestamp, Transition, Window, WindowState,
 };
 
 /// Everything that has to know all strategies, from one list: the strategy,
@@ -144,6 +144,8 @@ strategies! {
     Dwell(DwellState) = "dwell", Counted;
     /// Route flap damping.
     Penalty(PenaltyState) = "penalty", Counted;
+    /// The weighted share of changes.
+    Flap(FlapState) = "flap", Counted;
 }
 
 impl AnyStrategy {

@@ -16,6 +16,7 @@
 //! | [`Hold`] | so many contrary results, over so much time | short outages and retries in quick succession | a burst of probes within the time is not seen as one outage | 16 bytes |
 //! | [`Dwell`] | so many in a row, but not soon after a change; ever later for a repeat offender | targets that come and go | the repaired target waits | 16 bytes |
 //! | [`Penalty`] | so many in a row, unless it flapped too often of late | targets that come and go over minutes to hours | holds a repaired target back for up to an hour | 20 bytes |
+//! | [`Flap`] | as Nagios and Icinga: a count, and a mark while there are too many changes | targets that come and go below any count | hides the end state if the status is held | 16 bytes |
 //! | [`Consul`] | as the Consul agent does | comparing with an agent | as [`Consecutive`]; a single `warning` is reported at once | 8 bytes |
 //!
 //! [`AnyStrategy`] is any of them, chosen at run time, with a state of 24 bytes. Your own is an
@@ -139,6 +140,7 @@ mod cusum;
 mod damping;
 mod dwell;
 mod ewma;
+mod flap;
 mod hold;
 mod leaky;
 mod millis;
@@ -163,6 +165,7 @@ pub use cusum::{Cusum, CusumParameters, CusumState};
 pub use damping::WhileSuppressed;
 pub use dwell::{Dwell, DwellParameters, DwellState};
 pub use ewma::{Ewma, EwmaParameters, EwmaState};
+pub use flap::{Flap, FlapParameters, FlapState, FlapWeights};
 pub use hold::{Hold, HoldState};
 pub use leaky::{Leaky, LeakyState};
 pub use observation::{Observation, Transition};

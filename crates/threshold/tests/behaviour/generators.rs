@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use evenkeel_threshold::{
     AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, DwellParameters, Ewma, FirstResult,
-    Hold, Leaky, Observation, Penalty, PenaltyParameters, Status, WhileSuppressed, Window,
+    Flap, FlapParameters, FlapWeights, Hold, Leaky, Observation, Penalty, PenaltyParameters,
+    Status, WhileSuppressed, Window,
 };
 use proptest::prelude::*;
 
@@ -67,6 +68,7 @@ pub(crate) fn every_strategy() -> impl Strategy<Value = AnyStrategy> {
         1 => any_hold().prop_map(AnyStrategy::from),
         1 => any_dwell().prop_map(AnyStrategy::from),
         1 => any_penalty().prop_map(AnyStrategy::from),
+        1 => any_flap().prop_map(AnyStrategy::from),
     ]
 }
 
@@ -122,6 +124,38 @@ pub(crate) fn any_dwell() -> impl Strategy<Value = Dwell> {
                     forgive_after: forgive,
                 })
                 .expect("it grows")
+            },
+        )
+}
+
+pub(crate) fn any_flap() -> impl Strategy<Value = Flap> {
+    let weights = prop_oneof![Just(FlapWeights::Nagios), Just(FlapWeights::Icinga)];
+    let reported = prop_oneof![
+        Just(None),
+        Just(Some(WhileSuppressed::LastStable)),
+        Just(Some(WhileSuppressed::Warning)),
+        Just(Some(WhileSuppressed::Critical)),
+    ];
+    let thresholds = (0..20_u8, 1..30_u8);
+    (
+        (1..4_u32, 1..4_u32),
+        weights,
+        thresholds,
+        any::<bool>(),
+        reported,
+    )
+        .prop_map(
+            |((failures, successes), weights, (low, more), every_result, while_flapping)| {
+                Flap::new(FlapParameters {
+                    failures,
+                    successes,
+                    weights,
+                    low,
+                    high: low + more,
+                    every_result,
+                    while_flapping,
+                })
+                .expect("it ends below where it starts")
             },
         )
 }

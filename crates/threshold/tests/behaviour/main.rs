@@ -4,6 +4,7 @@
 
 mod cusum;
 mod ewma;
+mod flap;
 mod generators;
 mod immediate;
 mod mean_probes;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Hold, Leaky,
+    AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Flap, Hold, Leaky,
     Penalty, Window,
 };
 use proptest::prelude::*;
@@ -121,6 +121,10 @@ fn a_strategy_prints_as_a_directive() {
         "strategy=penalty failures=1 successes=1 half-life=900s suppress=6000 reuse=750 \
          longest=3600s while-suppressed=last-stable"
     );
+    assert_eq!(
+        text(Flap::default().into()),
+        "strategy=flap failures=1 successes=1 weights=icinga low=25 high=30 every-result=true"
+    );
 }
 
 proptest! {
@@ -188,6 +192,10 @@ mod serialised {
             (
                 Penalty::default().into(),
                 r#"{"penalty":{"failures":1,"successes":1,"half_life_ms":900000,"suppress":6000,"reuse":750,"longest_ms":3600000,"while_suppressed":"last-stable"}}"#,
+            ),
+            (
+                Flap::default().into(),
+                r#"{"flap":{"failures":1,"successes":1,"weights":"icinga","low":25,"high":30,"every_result":true}}"#,
             ),
         ];
         for (rule, text) in texts {

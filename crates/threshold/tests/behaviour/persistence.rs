@@ -1,8 +1,8 @@
 //! States that outlive the process, and parameters that change under them.
 
 use evenkeel_threshold::{
-    Agreeing, AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Hold,
-    Leaky, Loaded, Observation, Outlook, Penalty, Record, RestartReason, Status, Strategy,
+    Agreeing, AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Flap,
+    Hold, Leaky, Loaded, Observation, Outlook, Penalty, Record, RestartReason, Status, Strategy,
     StrategyTag, Window,
 };
 use proptest::prelude::*;
@@ -141,6 +141,7 @@ fn tags_are_all_different_and_below_those_of_embedders() {
         Hold::TAG,
         Dwell::TAG,
         Penalty::TAG,
+        Flap::TAG,
     ];
     for (index, tag) in tags.iter().enumerate() {
         assert!(tag.0 < 128);
