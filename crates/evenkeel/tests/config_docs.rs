@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use clap::Parser as _;
 use evenkeel::catalog::file::parse;
 use evenkeel::cli::Arguments;
-use evenkeel::config::{Inputs, Settings, load};
+use evenkeel::config::{CONSUL_ESM, Inputs, Settings, load};
 use evenkeel::document::Format;
 use evenkeel::environment::Environment;
 use evenkeel::exit::Exit;
 use evenkeel::thresholds::{Resolver, Source, Sources};
 
-const PAGES: [(&str, &str); 3] = [
+const PAGES: [(&str, &str); 4] = [
     (
         "configuration.md",
         include_str!("../../../docs/configuration.md"),
@@ -21,6 +21,10 @@ const PAGES: [(&str, &str); 3] = [
     (
         "file-catalog.md",
         include_str!("../../../docs/file-catalog.md"),
+    ),
+    (
+        "from-consul-esm.md",
+        include_str!("../../../docs/from-consul-esm.md"),
     ),
 ];
 
@@ -190,5 +194,31 @@ fn every_key_of_a_check_is_told() {
             .any(|line| line.starts_with("| `") && line.contains(&format!("`{}`", key.name)));
         assert!(told, "{}", key.name);
         assert!(!key.description.is_empty(), "{}", key.name);
+    }
+}
+
+/// Every setting of consul-esm has a row, and the row names the setting that the
+/// program itself points to.
+#[test]
+fn every_setting_of_consul_esm_is_told() {
+    let (_, page) = PAGES[3];
+    let row = |key: &str| {
+        page.lines()
+            .find(|line| line.starts_with(&format!("| `{key}` |")))
+            .unwrap_or_else(|| panic!("{key} has no row"))
+    };
+    for (key, hint) in CONSUL_ESM {
+        let row = row(key);
+        if let Some(ours) = hint.strip_prefix("did you mean ") {
+            let ours = ours.trim_end_matches('?').split(' ').next().unwrap();
+            assert!(row.contains(&format!("`{ours}")), "{key}: {row}");
+        }
+        let faults = faults_of_settings(&format!("{{\"{key}\": 1}}"), "json");
+        assert!(faults[0].contains(hint), "{key}: {faults:?}");
+    }
+    for key in ["critical_threshold", "passing_threshold"] {
+        row(key);
+        let faults = faults_of_settings(&format!("{{\"{key}\": 1}}"), "json");
+        assert_eq!(faults, [""; 0], "{key}");
     }
 }

@@ -17,6 +17,7 @@ mod variables;
 
 pub use layer::{Fault, LayerName, Origin};
 pub use load::{Inputs, Loaded, load};
+pub use names::CONSUL_ESM;
 pub use show::{Shown, example, show, show_as_json, show_as_text};
 
 pub use settings::{

@@ -9,8 +9,9 @@ pub(super) const ALIASES: [(&str, &str); 2] = [
     ("passing_threshold", "threshold.passing_threshold"),
 ];
 
-/// Top-level keys of consul-esm, and where they went.
-const CONSUL_ESM: [(&str, &str); 47] = [
+/// Top-level keys of consul-esm that are none here, and what is said of each.
+/// `docs/from-consul-esm.md` has a row for every one.
+pub const CONSUL_ESM: [(&str, &str); 36] = [
     ("http_addr", "did you mean consul.address?"),
     ("token", "did you mean consul.token?"),
     ("datacenter", "did you mean consul.datacenter?"),
@@ -62,7 +63,10 @@ const CONSUL_ESM: [(&str, &str); 47] = [
         "disable_coordinate_updates",
         "not needed: coordinates are not updated",
     ),
-    // Ways of writing that suggest themselves.
+];
+
+/// Ways of writing that suggest themselves.
+const NEAR: [(&str, &str); 11] = [
     ("address", "did you mean consul.address?"),
     ("level", "did you mean log.level?"),
     ("format", "did you mean log.format?"),
@@ -93,6 +97,7 @@ const PING: &str = "nodes are not pinged yet";
 pub(super) fn hint(key: &str) -> Option<String> {
     CONSUL_ESM
         .iter()
+        .chain(&NEAR)
         .find_map(|(name, hint)| (*name == key).then(|| (*hint).to_owned()))
 }
 
