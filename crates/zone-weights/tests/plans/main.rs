@@ -335,7 +335,7 @@ fn a_zone_without_demand_has_the_nearest_endpoints() {
     let upstream = upstream(&[("b", Health::Healthy, 3), ("c", Health::Healthy, 3)]);
     let services = [demand(&[("a", 0), ("b", 5)])];
     let mut costs = Costs::new(9, 9);
-    costs.set(&zone("a"), &zone("c"), 2);
+    costs.set(&zone("a"), &zone("b"), 2);
     let problem = Problem {
         costs: Some(&costs),
         ..Problem::new(&upstream, &services)
@@ -348,7 +348,8 @@ fn a_zone_without_demand_has_the_nearest_endpoints() {
             .map(|part| (part.zone.zone().to_owned(), part.parts))
             .collect()
     };
-    assert_eq!(parts("a"), [("c".to_owned(), PARTS)]);
+    // Although it is c that has room.
+    assert_eq!(parts("a"), [("b".to_owned(), PARTS)]);
     // Its own, where there are any.
     assert_eq!(parts("c"), [("c".to_owned(), PARTS)]);
 }
