@@ -57,7 +57,7 @@ pub struct Metrics {
     probe_seconds: [Histogram; PROBE_KINDS.len()],
     /// Probes under way.
     pub probes_running: Gauge,
-    /// Probes that wait for one of the `max_running` places.
+    /// Probes that are due but wait: `probe.max_concurrent` run at once.
     pub probes_waiting: Gauge,
     /// How late the loop woke up.
     pub loop_lag: Histogram,
@@ -68,7 +68,8 @@ pub struct Metrics {
     pub suppressed: Counter,
     /// Results that came after their check was gone or restarted.
     pub late_observations: Counter,
-    /// Turns of a check's interval that passed while it was still being probed.
+    /// Turns of a check that were left out: its last probe still ran, or the
+    /// loop was late.
     pub skipped_ticks: Counter,
     writes: Family<Label2, Counter>,
     /// Batches of writes sent; one is one transaction, or the registers of up to
@@ -82,7 +83,7 @@ pub struct Metrics {
     checks: [Gauge; 3],
     /// Checks whose released status is not in the catalog yet.
     pub checks_unwritten: Gauge,
-    /// Checks whose latest probes could not be run.
+    /// Checks whose latest three probes or more could not be run.
     pub checks_unprobed: Gauge,
     unsupported: [Gauge; UNSUPPORTED_KINDS.len()],
     /// Checks with a fault in a source of their thresholds.
@@ -166,11 +167,7 @@ impl Metrics {
             "late_observations",
             "Results for a check that was gone or restarted by then",
         );
-        let skipped_ticks = counter(
-            r,
-            "skipped_ticks",
-            "Intervals in which a check was not probed since its last probe still ran",
-        );
+        let skipped_ticks = counter(r, "skipped_ticks", "Turns of a check that were left out");
         let writes = Family::<Label2, Counter>::default();
         r.register("writes", "Statuses written to the catalog", writes.clone());
         let write_batches = counter(
@@ -200,7 +197,7 @@ impl Metrics {
         let checks_unprobed = gauge(
             r,
             "checks_unprobed",
-            "Checks whose latest probe could not be run",
+            "Checks whose latest three probes or more could not be run",
         );
         let unsupported = Family::<Label1, Gauge>::default();
         r.register(
@@ -443,6 +440,31 @@ mod tests {
             .map(|name| name.strip_suffix("_total").unwrap_or(name))
             .collect();
         assert_eq!(listed, real);
+    }
+
+    /// The meaning in the page begins with the help text, so that neither says
+    /// what the other does not.
+    #[test]
+    fn the_page_means_what_the_help_text_says() {
+        let text = Metrics::new().encode();
+        for line in text.lines().filter_map(|line| line.strip_prefix("# HELP ")) {
+            let (name, help) = line.split_once(' ').unwrap();
+            let help = help.trim_end_matches('.').to_lowercase();
+            let row = DOCS
+                .lines()
+                .find(|row| {
+                    let told = row
+                        .strip_prefix("| `")
+                        .and_then(|row| row.split(['`', '{']).next());
+                    told.map(|told| told.strip_suffix("_total").unwrap_or(told)) == Some(name)
+                })
+                .unwrap();
+            let meaning = row.split(" | ").nth(2).unwrap().to_lowercase();
+            assert!(
+                meaning.starts_with(&help),
+                "{name}: {help:?} is not how {meaning:?} begins"
+            );
+        }
     }
 
     // P071: counters that exist from the start, at zero, can be alerted on.
