@@ -144,7 +144,7 @@ async fn a_definition_is_the_same_after_three_status_writes() {
         );
         let mut expected = rest(before);
         if *by_transaction {
-            // Consul empties what it had derived itself; see DESIGN section 5.
+            // Consul empties what it had derived itself; see docs/consul.md.
             expected["Type"] = json!("");
         }
         assert_eq!(rest(after), expected, "{node}");
@@ -630,7 +630,7 @@ async fn the_write_of_what_is_there_already_changes_no_index() {
             (write.index, write.form) = written(outcome);
         }
     }
-    // The first transaction also empties Type; see DESIGN section 5.
+    // The first transaction also empties Type; see docs/consul.md.
     assert_eq!(indexes[1], indexes[2]);
     let query = Query::external_nodes("external-node", "true");
     assert_eq!(client.list_checks(&query).await.unwrap().value.len(), 2);

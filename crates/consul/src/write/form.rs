@@ -236,7 +236,7 @@ mod tests {
         let unset = json!({"HTTP": "h", "New": "", "Newer": 0, "Newest": null, "List": [],
                            "TLSServerName": "", "OutputMaxSize": 0});
         assert!(matches!(form(&unset), WriteForm::Transaction(_)));
-        // DESIGN section 5: each of these is dropped by /v1/txn on 1.8.7.
+        // Each of these is dropped by /v1/txn on 1.8.7: docs/consul.md, "How it is written".
         for lost in [
             json!({"OutputMaxSize": 1}),
             json!({"ScriptArgs": ["a"]}),

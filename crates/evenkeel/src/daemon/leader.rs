@@ -3,7 +3,7 @@ use std::time::Duration;
 use evenkeel_consul::client::Client;
 use tokio::sync::mpsc;
 
-/// How often Consul is asked while it has no leader. (DESIGN §5 "Writing")
+/// How often Consul is asked while it has no leader: docs/flow.md promises it.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// What is known of Consul's leader.

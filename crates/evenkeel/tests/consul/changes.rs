@@ -7,7 +7,7 @@ use crate::catalog::{eventually_status, external, http, status, within};
 use crate::daemon::{TestDaemon, settings};
 use crate::targets::Targets;
 
-// Must hold 3; P018, P043.
+// P018, P043.
 #[test]
 fn nodes_come_and_go_while_the_daemon_runs() {
     let Some(consul) = Consul::start("nodes_come_and_go_while_the_daemon_runs") else {
@@ -89,7 +89,7 @@ fn a_node_that_gets_the_mark_is_probed_and_one_that_loses_it_is_not() {
     daemon.stop();
 }
 
-// Must hold 3: `200 []` for a token without rights changes nothing but readiness.
+// `200 []` for a token without rights changes nothing but readiness.
 #[test]
 fn a_token_that_loses_its_rights_drops_no_check() {
     let Some(consul) = Consul::builder()

@@ -16,7 +16,7 @@ fn fixed_part(consul: &Consul, node: &str) -> Value {
     check
 }
 
-// Must hold 5; P041.
+// P041.
 #[test]
 fn definitions_are_the_same_after_three_changes() {
     let Some(consul) = Consul::start("definitions_are_the_same_after_three_changes") else {
@@ -58,7 +58,7 @@ fn definitions_are_the_same_after_three_changes() {
     daemon.stop();
 }
 
-// Must hold 4; P020: an edit between our read and our write survives.
+// P020: an edit between our read and our write survives.
 #[test]
 fn an_edit_of_the_notes_survives_our_write() {
     let Some(consul) = Consul::start("an_edit_of_the_notes_survives_our_write") else {

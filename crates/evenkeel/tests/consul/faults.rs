@@ -85,7 +85,7 @@ fn answer(request: &Request, fault: &Fault, urls: &[String; 2]) -> Reply {
     }
 }
 
-// Must hold 3 and 8; P018, P162.
+// P018, P162.
 #[test]
 fn a_list_that_cannot_be_read_changes_nothing_but_readiness() {
     let targets = Targets::start();
@@ -191,7 +191,7 @@ fn a_list_that_is_refused_is_not_asked_for_in_a_hurry() {
     daemon.stop();
 }
 
-// Must hold 8: an answer without an end is given up, and memory stays bounded.
+// An answer without an end is given up, and memory stays bounded.
 #[test]
 fn an_endless_list_is_given_up() {
     let targets = Targets::start();

@@ -6,7 +6,7 @@ use crate::catalog::{count, eventually_status, external, http, status, within};
 use crate::daemon::{TestDaemon, settings};
 use crate::targets::{Health, Targets};
 
-// Must hold 4, with a short outage; `the_outage_of_a_minute` below is the whole
+// With a short outage; `the_outage_of_a_minute` below is the whole
 // one, for .ci/long.
 #[test]
 fn an_outage_of_consul_loses_no_change_and_writes_no_wrong_one() {

@@ -7,7 +7,7 @@ use crate::catalog::{eventually_status, external, http, index, status, within};
 use crate::daemon::{TestDaemon, settings};
 use crate::targets::{Health, Targets};
 
-// Must hold 7; P078, P137.
+// P078, P137.
 #[test]
 fn counts_survive_a_kill_and_nothing_is_written_without_a_probe() {
     let Some(consul) = Consul::start("counts_survive_a_kill") else {
@@ -49,7 +49,7 @@ fn counts_survive_a_kill_and_nothing_is_written_without_a_probe() {
     daemon.stop();
 }
 
-// Must hold 7; P038: the limit counts from when the check became critical, not
+// P038: the limit counts from when the check became critical, not
 // from the restart. A fifth of the promised times here; the whole ones below.
 #[test]
 fn a_service_critical_over_a_restart_is_removed_in_time() {

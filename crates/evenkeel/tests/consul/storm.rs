@@ -6,7 +6,6 @@ use crate::catalog::{count, external, http, index, within};
 use crate::daemon::{TestDaemon, settings};
 use crate::targets::{Health, Targets};
 
-// Must hold 6.
 #[test]
 fn half_of_a_thousand_checks_fail_at_once() {
     let Some(consul) = Consul::start("half_of_a_thousand_checks_fail_at_once") else {
@@ -42,7 +41,7 @@ fn half_of_a_thousand_checks_fail_at_once() {
     daemon.stop();
 }
 
-// Must hold 6; P084: a varying body is not written more often than the output
+// P084: a varying body is not written more often than the output
 // period allows.
 #[test]
 fn a_varying_body_is_written_once_a_period() {

@@ -10,7 +10,6 @@ use crate::catalog::{eventually_status, external, http, index, status, within};
 use crate::daemon::{TestDaemon, settings};
 use crate::targets::{Health, Targets};
 
-// Must hold 1.
 #[test]
 fn two_hundred_nodes_are_probed_at_their_intervals_and_follow_their_targets() {
     const TEST: &str = "two_hundred_nodes_are_probed_at_their_intervals_and_follow_their_targets";
@@ -69,7 +68,7 @@ fn assert_given(targets: &Targets, name: &str, wanted: &str) {
     assert!(given.starts_with(wanted) && more <= 1, "{name}: {given}");
 }
 
-// Must hold 2; P001, P002.
+// P001, P002.
 #[test]
 fn thresholds_mean_what_they_say() {
     let Some(consul) = Consul::start("thresholds_mean_what_they_say") else {
@@ -168,7 +167,7 @@ fn thresholds_mean_what_they_say() {
     daemon.stop();
 }
 
-// Must hold 2: a metadata change takes effect within 30 s with the counters kept.
+// A metadata change takes effect within 30 s with the counters kept.
 #[test]
 fn changed_metadata_apply_and_keep_the_count() {
     let Some(consul) = Consul::start("changed_metadata_apply_and_keep_the_count") else {
@@ -216,7 +215,7 @@ fn changed_metadata_apply_and_keep_the_count() {
     daemon.stop();
 }
 
-// Must hold 2: each faulty value is reported where DESIGN says.
+// Each faulty value is reported where docs/thresholds.md says.
 #[test]
 fn faulty_thresholds_are_reported_and_the_daemons_own_apply() {
     let Some(consul) = Consul::start("faulty_thresholds_are_reported") else {

@@ -115,7 +115,8 @@ impl Default for ConsulSettings {
             // As consul-esm's external_node_meta.
             external_node_meta: BTreeMap::from([("external-node".to_owned(), "true".to_owned())]),
             stale: false,
-            // As consul-esm's; see the design's "Reading Consul".
+            // As consul-esm's: shorter than the 60 s after which many load
+            // balancers drop what is silent. (P017)
             wait: Duration::from_secs(45),
             request_timeout: Duration::from_secs(10),
         }

@@ -1,4 +1,4 @@
-//! The rule of the design, "Thresholds per check", written a second time: as
+//! The rule of docs/thresholds.md, "Which one counts", written a second time: as
 //! slow and as near to the sentences as possible, on texts alone.
 
 use proptest::prelude::*;
