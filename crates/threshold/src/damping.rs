@@ -91,6 +91,8 @@ pub(crate) struct Damping {
     pub(crate) suppress: u32,
     pub(crate) reuse: u32,
     pub(crate) longest: Duration,
+    /// `half_life` in milliseconds.
+    halving: Real,
     /// What a penalty is cut to, so that no suppression takes longer than
     /// `longest`.
     ceiling: Real,
@@ -136,6 +138,7 @@ impl Damping {
             suppress,
             reuse,
             longest,
+            halving: Real::new(half_life.as_millis() as f64),
             ceiling: Real::new(ceiling),
         })
     }
@@ -143,8 +146,7 @@ impl Damping {
     /// The penalty at `now`.
     pub(crate) fn penalty(&self, level: Level, now: Timestamp) -> f64 {
         let (penalty, at) = level.parts();
-        let passed = now.saturating_since(at.get()).as_millis() as f64;
-        f64::from(penalty) * libm::exp2(-passed / self.half_life.as_millis() as f64)
+        f64::from(penalty) * libm::exp2(-millis_since(at, now) / self.halving.get())
     }
 
     /// The level after a flap.
@@ -161,13 +163,34 @@ impl Damping {
         f64::from(level.parts().0) >= f64::from(self.suppress) * (1.0 - 1e-6)
     }
 
+    /// Whether the penalty has decayed to `reuse`: [`Damping::reusable_at`] is not
+    /// after `now`.
+    #[inline]
+    pub(crate) fn is_reusable(&self, level: Level, now: Timestamp) -> bool {
+        // The bits of a float are a logarithm, with straight lines between the
+        // powers of two, which is never more than the logarithm: enough to tell
+        // for most of the time without computing it.
+        let (penalty, at) = level.parts();
+        let ratio = penalty / self.reuse as f32 * (1.0 - 1e-6);
+        let halvings = (f64::from(ratio.to_bits()) - f64::from(1.0_f32.to_bits())) / 8_388_608.0;
+        if millis_since(at, now) < halvings * self.halving.get() - 1.0 {
+            return false;
+        }
+        self.reusable_at(level) <= now
+    }
+
     /// When the penalty will have decayed to `reuse`.
     pub(crate) fn reusable_at(&self, level: Level) -> Timestamp {
         let (penalty, at) = level.parts();
         let halvings = libm::log2(f64::from(penalty) / f64::from(self.reuse));
-        let millis = libm::ceil(halvings * self.half_life.as_millis() as f64 - 0.5).max(0.0);
+        let millis = libm::ceil(halvings * self.halving.get() - 0.5).max(0.0);
         // A cast to an integer saturates.
         at.get()
             .saturating_add(Duration::from_millis(millis as u64))
     }
+}
+
+#[inline]
+fn millis_since(at: Stamp, now: Timestamp) -> f64 {
+    now.as_millis().saturating_sub(at.get().as_millis()) as f64
 }

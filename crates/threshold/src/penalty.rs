@@ -257,7 +257,7 @@ impl Strategy for Penalty {
         let from = state.reported();
         let believed = state.believe_next;
         // A deadline that nobody kept.
-        if self.deadline(state).is_some_and(|end| now >= end) {
+        if state.suppressed.is_some() && self.damping.is_reusable(state.level, now) {
             state.suppressed = None;
         }
         let mut counted = state.counted();
@@ -288,7 +288,8 @@ impl Strategy for Penalty {
     }
 
     fn elapse(&self, state: &mut PenaltyState, now: Timestamp) -> Option<Transition> {
-        if self.deadline(state)? > now {
+        state.suppressed?;
+        if !self.damping.is_reusable(state.level, now) {
             return None;
         }
         let from = state.reported();

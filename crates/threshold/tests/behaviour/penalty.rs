@@ -244,6 +244,29 @@ fn parameters_that_make_no_penalty_are_refused_by_name() {
 proptest! {
     #![proptest_config(at_least(1024))]
 
+    #[test]
+    fn a_deadline_is_kept_to_the_millisecond(
+        rule in any_penalty(),
+        gaps in prop::collection::vec(1..60_000_u64, 2..10),
+    ) {
+        let mut state = rule.start(Status::Passing, FirstResult::Counted, NOW);
+        let mut now = NOW;
+        for gap in gaps {
+            for result in [Status::Critical, Status::Passing] {
+                for _ in 0..2 {
+                    rule.observe(&mut state, result.into(), now);
+                }
+            }
+            now = now.saturating_shift(gap as i64);
+            let Some(deadline) = rule.deadline(&state) else { continue };
+            let mut then = state;
+            rule.elapse(&mut then, deadline.saturating_shift(-1));
+            prop_assert_eq!(rule.mark(&then), Mark::Suppressed);
+            rule.elapse(&mut then, deadline);
+            prop_assert_eq!(rule.mark(&then), Mark::None);
+        }
+    }
+
     /// The penalty as the sum over all flaps, each decayed by itself (without a
     /// ceiling in reach), and the count by looking back.
     #[test]
