@@ -8,8 +8,8 @@ use std::hint::black_box;
 
 use divan::Bencher;
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Flap, Hold, Leaky,
-    Observation, Penalty, Status, Strategy, Timestamp, Window,
+    AnyStrategy, Consecutive, Consul, ConsulEsm, Counts, Cusum, Dwell, Ewma, FirstResult, Flap,
+    Hold, Leaky, Observation, Penalty, Status, Strategy, Timestamp, Window,
 };
 
 fn main() {
@@ -125,4 +125,9 @@ fn any_penalty(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn any_flap(bencher: Bencher<'_, '_>) {
     observe(bencher, AnyStrategy::from(Flap::default()));
+}
+
+#[divan::bench]
+fn any_consul_esm(bencher: Bencher<'_, '_>) {
+    observe(bencher, AnyStrategy::from(ConsulEsm::default()));
 }

@@ -1,9 +1,10 @@
 use core::fmt;
 
 use crate::{
-    Consecutive, Consul, Cusum, CusumState, Dwell, DwellState, Ewma, EwmaState, FirstResult, Flap,
-    FlapState, Hold, HoldState, Leaky, LeakyState, Loaded, Mark, Observation, Outlook, Penalty,
-    PenaltyState, Record, RunState, Status, Strategy, Timestamp, Transition, Window, WindowState,
+    Consecutive, Consul, ConsulEsm, ConsulEsmState, Cusum, CusumState, Dwell, DwellState, Ewma,
+    EwmaState, FirstResult, Flap, FlapState, Hold, HoldState, Leaky, LeakyState, Loaded, Mark,
+    Observation, Outlook, Penalty, PenaltyState, Record, RunState, Status, Strategy, Timestamp,
+    Transition, Window, WindowState,
 };
 
 /// Everything that has to know all strategies, from one list: the strategy,
@@ -146,6 +147,8 @@ strategies! {
     Penalty(PenaltyState) = "penalty", Counted;
     /// The weighted share of changes.
     Flap(FlapState) = "flap", Counted;
+    /// What consul-esm really does.
+    ConsulEsm(ConsulEsmState) = "consul-esm", Counted;
 }
 
 impl AnyStrategy {

@@ -18,6 +18,10 @@
 //! | [`Penalty`] | so many in a row, unless it flapped too often of late | targets that come and go over minutes to hours | holds a repaired target back for up to an hour | 20 bytes |
 //! | [`Flap`] | as Nagios and Icinga: a count, and a mark while there are too many changes | targets that come and go below any count | hides the end state if the status is held | 16 bytes |
 //! | [`Consul`] | as the Consul agent does | comparing with an agent | as [`Consecutive`]; a single `warning` is reported at once | 8 bytes |
+//! | [`ConsulEsm`] | as consul-esm does, not as it documents | comparing with a consul-esm | a threshold counts up to twice | 16 bytes |
+//!
+//! [`presets`] has the rules of HAProxy, Kubernetes, Envoy and AWS's load
+//! balancers; [`Flap`] those of Nagios and Icinga.
 //!
 //! [`AnyStrategy`] is any of them, chosen at run time, with a state of 24 bytes. Your own is an
 //! implementation of [`Strategy`].
@@ -136,6 +140,7 @@
 mod any;
 mod consecutive;
 mod consul;
+mod consul_esm;
 mod cusum;
 mod damping;
 mod dwell;
@@ -149,6 +154,7 @@ mod outlook;
 mod parameters;
 mod payload;
 mod penalty;
+pub mod presets;
 mod record;
 mod run;
 mod status;
@@ -161,6 +167,7 @@ mod words;
 pub use any::{AnyState, AnyStrategy};
 pub use consecutive::Consecutive;
 pub use consul::Consul;
+pub use consul_esm::{ConsulEsm, ConsulEsmState};
 pub use cusum::{Cusum, CusumParameters, CusumState};
 pub use damping::WhileSuppressed;
 pub use dwell::{Dwell, DwellParameters, DwellState};

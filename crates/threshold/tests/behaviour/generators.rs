@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, DwellParameters, Ewma, FirstResult,
-    Flap, FlapParameters, FlapWeights, Hold, Leaky, Observation, Penalty, PenaltyParameters,
-    Status, WhileSuppressed, Window,
+    AnyStrategy, Consecutive, Consul, ConsulEsm, Counts, Cusum, Dwell, DwellParameters, Ewma,
+    FirstResult, Flap, FlapParameters, FlapWeights, Hold, Leaky, Observation, Penalty,
+    PenaltyParameters, Status, WhileSuppressed, Window,
 };
 use proptest::prelude::*;
 
@@ -68,6 +68,7 @@ pub(crate) fn every_strategy() -> impl Strategy<Value = AnyStrategy> {
         1 => any_hold().prop_map(AnyStrategy::from),
         1 => any_dwell().prop_map(AnyStrategy::from),
         1 => any_penalty().prop_map(AnyStrategy::from),
+        1 => any_consul_esm().prop_map(AnyStrategy::from),
         1 => any_flap().prop_map(AnyStrategy::from),
     ]
 }
@@ -158,6 +159,13 @@ pub(crate) fn any_flap() -> impl Strategy<Value = Flap> {
                 .expect("it ends below where it starts")
             },
         )
+}
+
+fn any_consul_esm() -> impl Strategy<Value = ConsulEsm> {
+    (0..5_u32, 0..4_u32).prop_map(|(critical_threshold, passing_threshold)| ConsulEsm {
+        critical_threshold,
+        passing_threshold,
+    })
 }
 
 pub(crate) fn any_penalty() -> impl Strategy<Value = Penalty> {

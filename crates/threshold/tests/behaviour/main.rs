@@ -13,6 +13,7 @@ mod outlook;
 mod parameters;
 mod penalty;
 mod persistence;
+mod presets;
 mod properties;
 mod support;
 mod timing;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Flap, Hold, Leaky,
-    Penalty, Window,
+    AnyStrategy, Consecutive, Consul, ConsulEsm, Counts, Cusum, Dwell, Ewma, FirstResult, Flap,
+    Hold, Leaky, Penalty, Window,
 };
 use proptest::prelude::*;
 
@@ -122,6 +122,10 @@ fn a_strategy_prints_as_a_directive() {
          longest=3600s while-suppressed=last-stable"
     );
     assert_eq!(
+        text(ConsulEsm::default().into()),
+        "strategy=consul-esm critical-threshold=0 passing-threshold=0"
+    );
+    assert_eq!(
         text(Flap::default().into()),
         "strategy=flap failures=1 successes=1 weights=icinga low=25 high=30 every-result=true"
     );
@@ -192,6 +196,10 @@ mod serialised {
             (
                 Penalty::default().into(),
                 r#"{"penalty":{"failures":1,"successes":1,"half_life_ms":900000,"suppress":6000,"reuse":750,"longest_ms":3600000,"while_suppressed":"last-stable"}}"#,
+            ),
+            (
+                ConsulEsm::default().into(),
+                r#"{"consul-esm":{"critical_threshold":0,"passing_threshold":0}}"#,
             ),
             (
                 Flap::default().into(),

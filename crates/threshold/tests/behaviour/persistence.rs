@@ -1,9 +1,9 @@
 //! States that outlive the process, and parameters that change under them.
 
 use evenkeel_threshold::{
-    Agreeing, AnyStrategy, Consecutive, Consul, Counts, Cusum, Dwell, Ewma, FirstResult, Flap,
-    Hold, Leaky, Loaded, Observation, Outlook, Penalty, Record, RestartReason, Status, Strategy,
-    StrategyTag, Window,
+    Agreeing, AnyStrategy, Consecutive, Consul, ConsulEsm, Counts, Cusum, Dwell, Ewma, FirstResult,
+    Flap, Hold, Leaky, Loaded, Observation, Outlook, Penalty, Record, RestartReason, Status,
+    Strategy, StrategyTag, Window,
 };
 use proptest::prelude::*;
 
@@ -142,6 +142,7 @@ fn tags_are_all_different_and_below_those_of_embedders() {
         Dwell::TAG,
         Penalty::TAG,
         Flap::TAG,
+        ConsulEsm::TAG,
     ];
     for (index, tag) in tags.iter().enumerate() {
         assert!(tag.0 < 128);
