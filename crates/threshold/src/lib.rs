@@ -14,7 +14,7 @@
 //! | [`Ewma`] | a mean share of failures | brown-outs; fading memory | what `alpha` means is not plain to see | 20 bytes |
 //! | [`Cusum`] | evidence for a failure rate | the least delay for a wanted mean time between false alarms | the two rates have to be known | 20 bytes |
 //! | [`Hold`] | so many contrary results, over so much time | short outages and retries in quick succession | a burst of probes within the time is not seen as one outage | 16 bytes |
-//! | [`Dwell`] | so many in a row, but not soon after a change; ever later for a repeat offender | targets that come and go | the repaired target waits | 16 bytes |
+//! | [`Dwell`] | so many in a row, but not soon after a change; ever later for a repeat offender | targets that come and go | the repaired target waits | 20 bytes |
 //! | [`Penalty`] | so many in a row, unless it flapped too often of late | targets that come and go over minutes to hours | holds a repaired target back for up to an hour | 20 bytes |
 //! | [`Flap`] | as Nagios and Icinga: a count, and a mark while there are too many changes | targets that come and go below any count | hides the end state if the status is held | 16 bytes |
 //! | [`Consul`] | as the Consul agent does | comparing with an agent | as [`Consecutive`]; a single `warning` is reported at once | 8 bytes |
@@ -23,8 +23,8 @@
 //! [`presets`] has the rules of HAProxy, Kubernetes, Envoy and AWS's load
 //! balancers; [`Flap`] those of Nagios and Icinga.
 //!
-//! [`AnyStrategy`] is any of them, chosen at run time, with a state of 24 bytes. Your own is an
-//! implementation of [`Strategy`].
+//! [`AnyStrategy`] is any of them, chosen at run time, with a state of 24 bytes.
+//! Your own is an implementation of [`Strategy`].
 //!
 //! # What it does not do
 //!
