@@ -95,6 +95,9 @@ pub(crate) struct Pending {
     pub(crate) attempts: u32,
     /// Not sent earlier.
     pub(crate) not_before: Timestamp,
+    /// The latest try was refused, or its entry was not there. That a leader
+    /// comes back changes nothing about it.
+    pub(crate) refused: bool,
 }
 
 impl<D, W, S: Strategy> Slot<D, W, S> {

@@ -121,16 +121,20 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
                 slot.probe = ProbeState::Idle;
             }
         }
-        self.hurry_writes(now);
+        self.hurry_writes(now, true);
     }
 
-    /// Whether writes reach the catalog. While they do not, they are held, and
-    /// everything else goes on.
+    /// Whether the catalog can be written at all. While it cannot, writes are
+    /// held, and everything else goes on. When it can again, they do not wait for
+    /// the end of their delay, except those that were refused.
+    ///
+    /// This is for a catalog as a whole, such as one without a leader, and not for
+    /// a write that failed: the delay before that one's next try would be lost.
     pub fn handle_writable(&mut self, now: Timestamp, writable: bool) {
         let now = self.advance(now);
         let was = core::mem::replace(&mut self.writable, writable);
         if writable && !was {
-            self.hurry_writes(now);
+            self.hurry_writes(now, false);
         }
     }
 

@@ -82,6 +82,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
                         output_hash: hash,
                         attempts: 0,
                         not_before: now,
+                        refused: false,
                     }));
                     self.enqueue(key, now);
                 }
@@ -214,6 +215,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
                 if let Some(pending) = &mut slot.pending {
                     pending.attempts = 0;
                     pending.not_before = now;
+                    pending.refused = false;
                 }
             }
             Written::Stale {
@@ -233,7 +235,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
                 } else {
                     backoff(&self.settings, &id, flight.attempts)
                 };
-                slot.try_again(flight, now.saturating_add(delay));
+                slot.try_again(flight, now.saturating_add(delay), false);
                 if lost && removed {
                     // It exists: someone has registered the service again.
                     slot.start_anew(now);
@@ -252,14 +254,18 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             }
             Written::Gone => {
                 self.counters.gone_writes += 1;
-                slot.try_again(flight, now.saturating_add(self.settings.refused_retry));
+                slot.try_again(
+                    flight,
+                    now.saturating_add(self.settings.refused_retry),
+                    true,
+                );
                 self.emit(now, id, EventKind::WriteGone);
             }
             Written::Failed => {
                 self.counters.failed_writes += 1;
                 let first = flight.attempts == 0;
                 let delay = backoff(&self.settings, &id, flight.attempts + 1);
-                slot.try_again(flight, now.saturating_add(delay));
+                slot.try_again(flight, now.saturating_add(delay), false);
                 if first {
                     self.emit(now, id, EventKind::WriteFailed { refused: false });
                 }
@@ -267,7 +273,11 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             Written::Refused => {
                 self.counters.refused_writes += 1;
                 let first = flight.attempts == 0;
-                slot.try_again(flight, now.saturating_add(self.settings.refused_retry));
+                slot.try_again(
+                    flight,
+                    now.saturating_add(self.settings.refused_retry),
+                    true,
+                );
                 if first {
                     self.emit(now, id, EventKind::WriteFailed { refused: true });
                 }
@@ -279,6 +289,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         {
             // The outcome was about an entry that is no longer that way.
             pending.not_before = now;
+            pending.refused = false;
         }
         self.reconcile(key, now);
         if let Some(entry) = heard {
@@ -300,6 +311,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         slot.known = entry;
         if let Some(pending) = &mut slot.pending {
             pending.not_before = now;
+            pending.refused = false;
         }
         self.reconcile(key, now);
     }
@@ -343,11 +355,13 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         self.emit(now, id, EventKind::Drift { catalog, ours });
     }
 
-    /// Sends without further delay what waits.
-    pub(super) fn hurry_writes(&mut self, now: Timestamp) {
+    /// Sends without further delay what waits: all of it, or all but what was
+    /// refused.
+    pub(super) fn hurry_writes(&mut self, now: Timestamp, refused_too: bool) {
         for key in self.slots.keys() {
             if let Some(slot) = self.slots.get_mut(key)
                 && let Some(pending) = &mut slot.pending
+                && (refused_too || !pending.refused)
             {
                 pending.not_before = now;
                 pending.attempts = 0;
@@ -396,19 +410,22 @@ impl<D, W, S: Strategy> Slot<D, W, S> {
                     output_hash: hash,
                     attempts: 0,
                     not_before: now,
+                    refused: false,
                 }));
             }
         }
     }
 
     /// Keeps a write that did not get through for another try, unless a newer
-    /// one is waiting already, and that one for the same time.
-    fn try_again<T>(&mut self, flight: Flight<T>, not_before: Timestamp) {
+    /// one is waiting already, and that one for the same time. `refused`: see
+    /// [`Pending::refused`].
+    fn try_again<T>(&mut self, flight: Flight<T>, not_before: Timestamp, refused: bool) {
         let attempts = flight.attempts.saturating_add(1);
         match &mut self.pending {
             Some(pending) => {
                 pending.attempts = attempts;
                 pending.not_before = not_before;
+                pending.refused = refused;
             }
             // The next result brings its own text.
             None if flight.reason == WriteReason::Output => self.output_due = Some(not_before),
@@ -419,6 +436,7 @@ impl<D, W, S: Strategy> Slot<D, W, S> {
                     output_hash: flight.output_hash,
                     attempts,
                     not_before,
+                    refused,
                 }));
             }
         }

@@ -357,6 +357,51 @@ fn a_write_that_failed_before_the_leader_was_missed_does_not_wait_when_it_is_bac
     assert_eq!(rig.take_write().status, Status::Critical);
 }
 
+#[test]
+fn a_leader_that_is_back_does_not_hurry_what_was_refused() {
+    for refusal in [Written::Refused, Written::Gone] {
+        let mut rig = Rig::new();
+        let mut slow = undamped("a");
+        slow.interval = secs(3600);
+        rig.list(&[slow]);
+        rig.results("F");
+        let write = rig.take_write();
+        let refused = rig.now;
+        rig.written(&write, refusal);
+        for _ in 0..20 {
+            rig.engine.handle_writable(rig.now, false);
+            rig.pass(secs(1));
+            rig.engine.handle_writable(rig.now, true);
+            rig.pass(secs(1));
+        }
+        assert!(rig.batches.is_empty());
+        rig.await_batch();
+        assert!(rig.now.saturating_since(refused) >= secs(60));
+    }
+}
+
+#[test]
+fn what_can_be_written_all_the_time_keeps_its_delay() {
+    let mut rig = Rig::new();
+    let mut slow = undamped("a");
+    slow.interval = secs(3600);
+    rig.list(&[slow]);
+    rig.results("F");
+    let begin = rig.now;
+    let mut tries = 0;
+    while rig.now.saturating_since(begin) < secs(10) {
+        while let Some((_, batch)) = rig.batches.pop_front() {
+            tries += 1;
+            rig.written(&batch[0], Written::Failed);
+            // What a shell hears that asks for the leader after a failure.
+            rig.engine.handle_writable(rig.now, true);
+            rig.drain();
+        }
+        rig.pass(millis(10));
+    }
+    assert!((4..=7).contains(&tries), "{tries}");
+}
+
 // P084, P008
 #[test]
 fn a_text_that_always_changes_is_written_once_per_period() {

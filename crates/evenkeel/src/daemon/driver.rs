@@ -244,7 +244,7 @@ impl Driver {
                     self.engine.handle_written(now, ticket, written);
                 }
                 if unavailable {
-                    self.ask_for_leader(now);
+                    self.ask_for_leader();
                 }
             }
             Done::Deregistration { ticket, result } => {
@@ -258,10 +258,11 @@ impl Driver {
         self.act(now, None);
     }
 
-    /// Holds writes until the leader watch says that there is a leader.
-    fn ask_for_leader(&mut self, now: Timestamp) {
+    /// Has the leader watch look whether there is a leader. Until it says that
+    /// there is none, writes go on, each after its own delay: a Consul that has a
+    /// leader and refuses for another reason must not be asked without a pause.
+    fn ask_for_leader(&self) {
         if let Some(leader) = &self.leader {
-            self.engine.handle_writable(now, false);
             leader.ask();
         }
     }
@@ -304,7 +305,7 @@ impl Driver {
             CatalogMessage::View(view) => self.take_view(now, view),
             CatalogMessage::Trouble(why) => {
                 self.set_trouble(Some(why));
-                self.ask_for_leader(now);
+                self.ask_for_leader();
             }
             CatalogMessage::OtherMonitor(text) => self.reporting.saw_other_monitor(text),
         }

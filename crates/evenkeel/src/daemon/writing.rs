@@ -38,7 +38,7 @@ pub(super) enum Done {
         outcomes: Vec<(WriteTicket, Written<Token>)>,
         /// The first error, if any write failed or was refused.
         error: Option<String>,
-        /// An error that says that Consul cannot take writes at all for now.
+        /// There was an error that a missing leader may be the cause of.
         unavailable: bool,
     },
     /// Of a removal.

@@ -7,7 +7,7 @@ use evenkeel_testkit::{Reply, Request, Stub, eventually};
 use serde_json::{Value, json};
 
 use crate::daemon::{TestDaemon, settings};
-use crate::targets::Targets;
+use crate::targets::{Health, Targets};
 
 #[derive(Debug, Clone)]
 enum Fault {
@@ -16,6 +16,8 @@ enum Fault {
     List(Reply),
     /// An empty list, and no right to see what is missing.
     Blind,
+    /// There is a leader, but too much is asked of it.
+    Busy,
 }
 
 /// Two external nodes with a check each, passing.
@@ -53,7 +55,7 @@ fn answer(request: &Request, fault: &Fault, urls: &[String; 2]) -> Reply {
     match (request.path(), fault) {
         ("/v1/health/state/any", Fault::List(reply)) => reply.clone(),
         ("/v1/health/state/any", Fault::Blind) => Reply::json("[]").header("X-Consul-Index", "8"),
-        ("/v1/health/state/any", Fault::None) => list(
+        ("/v1/health/state/any", _) => list(
             names
                 .iter()
                 .zip(urls)
@@ -75,6 +77,10 @@ fn answer(request: &Request, fault: &Fault, urls: &[String; 2]) -> Reply {
             {"Node": "b", "ServiceID": "b", "ServiceMeta": {}},
         ])),
         ("/v1/agent/self", _) => Reply::json(r#"{"Config":{"Version":"1.8.7"}}"#),
+        // An empty one is how the daemon asks at its start.
+        ("/v1/txn", Fault::Busy) if request.body != b"[]" => {
+            Reply::status(429, "rate limit exceeded")
+        }
         ("/v1/txn", _) => Reply::json(r#"{"Results":[],"Errors":null}"#),
         ("/v1/status/leader", _) => Reply::json("\"10.0.0.1:8300\""),
         ("/v1/internal/acl/authorize", Fault::Blind) => {
@@ -188,6 +194,34 @@ fn a_list_that_is_refused_is_not_asked_for_in_a_hurry() {
         assert!((1..=6).contains(&asked), "{asked} times in 6 s");
         consul.set(Fault::None);
     }
+    daemon.stop();
+}
+
+// A leader that refuses for want of time is not asked in a hurry either.
+#[test]
+fn writes_that_fail_although_there_is_a_leader_are_sent_less_and_less_often() {
+    let targets = Targets::start();
+    let consul = FakeConsul::start(&targets);
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = TestDaemon::start(settings(&consul.stub.address(), dir.path()));
+    eventually("ready", || daemon.readiness().ready.then_some(()));
+    consul.set(Fault::Busy);
+    targets.set("a", Health::Down);
+    let asked = |path: &str| {
+        let requests = consul.stub.requests();
+        let asked = requests
+            .iter()
+            .filter(|request| request.path() == path && request.body != b"[]");
+        asked.count()
+    };
+    eventually("a write", || (asked("/v1/txn") > 0).then_some(()));
+    let probes = targets.probes("b");
+    eventually("six seconds", || {
+        (targets.probes("b") >= probes + 6).then_some(())
+    });
+    let (writes, leader) = (asked("/v1/txn"), asked("/v1/status/leader"));
+    assert!((2..=8).contains(&writes), "{writes} writes in 6 s");
+    assert!(leader <= 10, "{leader} questions for the leader in 6 s");
     daemon.stop();
 }
 
