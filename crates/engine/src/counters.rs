@@ -27,6 +27,11 @@ pub struct Counters {
     /// Results that differed from the one before: what would have been reported
     /// without a strategy.
     pub raw_changes: u64,
+    /// Changes that would have been reported without a strategy, and never
+    /// will be: a result that differed from the reported status counts when the
+    /// results change again before it was reported, and so does the return to
+    /// the reported status. What may still be reported does not count yet.
+    pub suppressed_changes: u64,
     /// Changes of a reported status.
     pub transitions: u64,
     /// Catalog entries ignored since something newer was known.
@@ -61,11 +66,6 @@ impl Counters {
     /// Results with `status`.
     pub fn observed(&self, status: Status) -> u64 {
         self.observations[status as usize]
-    }
-
-    /// Changes that would have been reported without a strategy, and were not.
-    pub fn suppressed_changes(&self) -> u64 {
-        self.raw_changes.saturating_sub(self.transitions)
     }
 }
 

@@ -108,6 +108,13 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         slot.probed = true;
         slot.verified = true;
         let changed = slot.released() != before;
+        if previous != status {
+            // The results before have ended without having been reported, and
+            // these need not be.
+            let ended = previous != before;
+            let returned = status == before && !changed;
+            self.counters.suppressed_changes += u64::from(ended) + u64::from(returned);
+        }
         if run > 0 {
             let id = slot.id.clone();
             self.emit(now, id, EventKind::UnprobedEnded { run });

@@ -443,7 +443,7 @@ impl Driver {
     fn count(&self) {
         let metrics = &self.metrics;
         let counters = self.engine.counters();
-        raise_to(&metrics.suppressed, counters.suppressed_changes());
+        raise_to(&metrics.suppressed, counters.suppressed_changes);
         raise_to(
             &metrics.late_observations,
             counters.outdated_findings + counters.late_tickets,
