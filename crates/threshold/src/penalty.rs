@@ -87,7 +87,7 @@ impl Default for PenaltyParameters {
 /// };
 ///
 /// let penalty = Penalty::new(PenaltyParameters { suppress: 2000, ..Default::default() })?;
-/// let minute = |minute| Timestamp::from_millis(minute * 60_000);
+/// let minute = |minute: u64| Timestamp::from_millis(minute * 60_000);
 /// let mut state = penalty.start(Status::Passing, FirstResult::Counted, minute(0));
 /// for flap in [0, 2, 4] {
 ///     penalty.observe(&mut state, Status::Critical.into(), minute(flap));
