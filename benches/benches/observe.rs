@@ -9,7 +9,7 @@ use std::hint::black_box;
 use divan::Bencher;
 use evenkeel_threshold::{
     AnyStrategy, Consecutive, Consul, ConsulEsm, Counts, Cusum, Dwell, Ewma, FirstResult, Flap,
-    Hold, Leaky, Observation, Penalty, Status, Strategy, Timestamp, Window,
+    Heartbeat, Hold, Leaky, Observation, Penalty, Status, Strategy, Timestamp, Window,
 };
 
 fn main() {
@@ -130,4 +130,9 @@ fn any_flap(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn any_consul_esm(bencher: Bencher<'_, '_>) {
     observe(bencher, AnyStrategy::from(ConsulEsm::default()));
+}
+
+#[divan::bench]
+fn any_heartbeat(bencher: Bencher<'_, '_>) {
+    observe(bencher, AnyStrategy::from(Heartbeat::default()));
 }

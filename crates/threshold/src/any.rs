@@ -2,9 +2,9 @@ use core::fmt;
 
 use crate::{
     Consecutive, Consul, ConsulEsm, ConsulEsmState, Cusum, CusumState, Dwell, DwellState, Ewma,
-    EwmaState, FirstResult, Flap, FlapState, Hold, HoldState, Leaky, LeakyState, Loaded, Mark,
-    Observation, Outlook, Penalty, PenaltyState, Record, RunState, Status, Strategy, Timestamp,
-    Transition, Window, WindowState,
+    EwmaState, FirstResult, Flap, FlapState, Heartbeat, HeartbeatState, Hold, HoldState, Leaky,
+    LeakyState, Loaded, Mark, Observation, Outlook, Penalty, PenaltyState, Record, RunState,
+    Status, Strategy, Timestamp, Transition, Window, WindowState,
 };
 
 /// Everything that has to know all strategies, from one list: the strategy,
@@ -149,6 +149,8 @@ strategies! {
     Flap(FlapState) = "flap", Counted;
     /// What consul-esm really does.
     ConsulEsm(ConsulEsmState) = "consul-esm", Counted;
+    /// A deadline for the next result.
+    Heartbeat(HeartbeatState) = "heartbeat", Believed;
 }
 
 impl AnyStrategy {

@@ -17,6 +17,7 @@
 //! | [`Dwell`] | so many in a row, but not soon after a change; ever later for a repeat offender | targets that come and go | the repaired target waits | 20 bytes |
 //! | [`Penalty`] | so many in a row, unless it flapped too often of late | targets that come and go over minutes to hours | holds a repaired target back for up to an hour | 20 bytes |
 //! | [`Flap`] | as Nagios and Icinga: a count, and a mark while there are too many changes | targets that come and go below any count | hides the end state if the status is held | 16 bytes |
+//! | [`Heartbeat`] | every result, and at silence for too long | targets that report by themselves | damps nothing | 12 bytes |
 //! | [`Consul`] | as the Consul agent does | comparing with an agent | as [`Consecutive`]; a single `warning` is reported at once | 8 bytes |
 //! | [`ConsulEsm`] | as consul-esm does, not as it documents | comparing with a consul-esm | a threshold counts up to twice | 16 bytes |
 //!
@@ -146,6 +147,7 @@ mod damping;
 mod dwell;
 mod ewma;
 mod flap;
+mod heartbeat;
 mod hold;
 mod leaky;
 mod millis;
@@ -173,6 +175,7 @@ pub use damping::WhileSuppressed;
 pub use dwell::{Dwell, DwellParameters, DwellState};
 pub use ewma::{Ewma, EwmaParameters, EwmaState};
 pub use flap::{Flap, FlapParameters, FlapState, FlapWeights};
+pub use heartbeat::{Heartbeat, HeartbeatParameters, HeartbeatState};
 pub use hold::{Hold, HoldState};
 pub use leaky::{Leaky, LeakyState};
 pub use observation::{Observation, Transition};

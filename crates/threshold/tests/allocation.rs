@@ -3,7 +3,7 @@
 use allocation_counter::measure;
 use evenkeel_threshold::{
     AnyStrategy, Consecutive, Consul, ConsulEsm, Counts, Cusum, Dwell, Ewma, FirstResult, Flap,
-    Hold, Leaky, Penalty, Record, Status, Strategy, Timestamp, Window,
+    Heartbeat, Hold, Leaky, Penalty, Record, Status, Strategy, Timestamp, Window,
 };
 
 #[test]
@@ -13,7 +13,7 @@ fn nothing_is_allocated_for_a_check() {
         failures_before_warning: Some(2),
         success_before_passing: 2,
     };
-    let strategies: [AnyStrategy; 11] = [
+    let strategies: [AnyStrategy; 12] = [
         Leaky::new(3, 1).into(),
         Consecutive::new(counts).expect("valid").into(),
         Consul::new(counts).expect("valid").into(),
@@ -22,6 +22,7 @@ fn nothing_is_allocated_for_a_check() {
         Cusum::default().into(),
         Hold::default().into(),
         Dwell::default().into(),
+        Heartbeat::default().into(),
         ConsulEsm::default().into(),
         Flap::default().into(),
         Penalty::default().into(),

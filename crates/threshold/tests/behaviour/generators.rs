@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use evenkeel_threshold::{
     AnyStrategy, Consecutive, Consul, ConsulEsm, Counts, Cusum, Dwell, DwellParameters, Ewma,
-    FirstResult, Flap, FlapParameters, FlapWeights, Hold, Leaky, Observation, Penalty,
-    PenaltyParameters, Status, WhileSuppressed, Window,
+    FirstResult, Flap, FlapParameters, FlapWeights, Heartbeat, HeartbeatParameters, Hold, Leaky,
+    Observation, Penalty, PenaltyParameters, Status, WhileSuppressed, Window,
 };
 use proptest::prelude::*;
 
@@ -68,6 +68,7 @@ pub(crate) fn every_strategy() -> impl Strategy<Value = AnyStrategy> {
         1 => any_hold().prop_map(AnyStrategy::from),
         1 => any_dwell().prop_map(AnyStrategy::from),
         1 => any_penalty().prop_map(AnyStrategy::from),
+        1 => any_heartbeat().prop_map(AnyStrategy::from),
         1 => any_consul_esm().prop_map(AnyStrategy::from),
         1 => any_flap().prop_map(AnyStrategy::from),
     ]
@@ -165,6 +166,15 @@ fn any_consul_esm() -> impl Strategy<Value = ConsulEsm> {
     (0..5_u32, 0..4_u32).prop_map(|(critical_threshold, passing_threshold)| ConsulEsm {
         critical_threshold,
         passing_threshold,
+    })
+}
+
+pub(crate) fn any_heartbeat() -> impl Strategy<Value = Heartbeat> {
+    (1..60_000_u64).prop_map(|timeout| {
+        Heartbeat::new(HeartbeatParameters {
+            timeout: Duration::from_millis(timeout),
+        })
+        .expect("it is some time")
     })
 }
 

@@ -6,6 +6,7 @@ mod cusum;
 mod ewma;
 mod flap;
 mod generators;
+mod heartbeat;
 mod immediate;
 mod mean_probes;
 mod models;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use evenkeel_threshold::{
     AnyStrategy, Consecutive, Consul, ConsulEsm, Counts, Cusum, Dwell, Ewma, FirstResult, Flap,
-    Hold, Leaky, Penalty, Window,
+    Heartbeat, Hold, Leaky, Penalty, Window,
 };
 use proptest::prelude::*;
 
@@ -122,6 +122,10 @@ fn a_strategy_prints_as_a_directive() {
          longest=3600s while-suppressed=last-stable"
     );
     assert_eq!(
+        text(Heartbeat::default().into()),
+        "strategy=heartbeat timeout=30s"
+    );
+    assert_eq!(
         text(ConsulEsm::default().into()),
         "strategy=consul-esm critical-threshold=0 passing-threshold=0"
     );
@@ -196,6 +200,10 @@ mod serialised {
             (
                 Penalty::default().into(),
                 r#"{"penalty":{"failures":1,"successes":1,"half_life_ms":900000,"suppress":6000,"reuse":750,"longest_ms":3600000,"while_suppressed":"last-stable"}}"#,
+            ),
+            (
+                Heartbeat::default().into(),
+                r#"{"heartbeat":{"timeout_ms":30000}}"#,
             ),
             (
                 ConsulEsm::default().into(),

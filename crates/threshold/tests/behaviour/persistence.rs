@@ -2,8 +2,8 @@
 
 use evenkeel_threshold::{
     Agreeing, AnyStrategy, Consecutive, Consul, ConsulEsm, Counts, Cusum, Dwell, Ewma, FirstResult,
-    Flap, Hold, Leaky, Loaded, Observation, Outlook, Penalty, Record, RestartReason, Status,
-    Strategy, StrategyTag, Window,
+    Flap, Heartbeat, Hold, Leaky, Loaded, Observation, Outlook, Penalty, Record, RestartReason,
+    Status, Strategy, StrategyTag, Window,
 };
 use proptest::prelude::*;
 
@@ -142,6 +142,7 @@ fn tags_are_all_different_and_below_those_of_embedders() {
         Dwell::TAG,
         Penalty::TAG,
         Flap::TAG,
+        Heartbeat::TAG,
         ConsulEsm::TAG,
     ];
     for (index, tag) in tags.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! What holds for every strategy.
 
 use evenkeel_threshold::{
-    ConsulEsmState, CusumState, DwellState, EwmaState, FlapState, HoldState, LeakyState,
-    PenaltyState, RunState, Status, Strategy, WindowState,
+    ConsulEsmState, CusumState, DwellState, EwmaState, FlapState, HeartbeatState, HoldState,
+    LeakyState, PenaltyState, RunState, Status, Strategy, WindowState,
 };
 use proptest::prelude::*;
 
@@ -18,6 +18,7 @@ fn a_state_is_a_few_bytes() {
     assert!(size_of::<CusumState>() <= 20);
     assert!(size_of::<HoldState>() <= 16);
     assert!(size_of::<DwellState>() <= 20);
+    assert!(size_of::<HeartbeatState>() <= 12);
     assert!(size_of::<ConsulEsmState>() <= 16);
     assert!(size_of::<FlapState>() <= 16);
     assert!(size_of::<PenaltyState>() <= 20);
