@@ -99,6 +99,21 @@ pub enum Written<W> {
     Refused,
 }
 
+/// What came of a removal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deregistered {
+    /// The service is removed.
+    Done,
+    /// It may or may not have been removed; tried again soon.
+    Failed,
+    /// It was refused for a reason that will not go away by itself, such as a
+    /// missing permission; tried again, slowly.
+    Refused,
+    /// There is nothing to remove (any more). The next catalog update says what
+    /// to do.
+    Gone,
+}
+
 /// The result of one probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {

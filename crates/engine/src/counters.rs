@@ -58,6 +58,8 @@ pub struct Counters {
     pub lost_writes: u64,
     /// Services removed.
     pub deregistrations: u64,
+    /// Removals of what was not there any more.
+    pub gone_deregistrations: u64,
     /// Removals that failed or never were answered.
     pub failed_deregistrations: u64,
 }

@@ -76,14 +76,16 @@ pub enum EventKind {
     },
     /// The entry to write to does not exist.
     WriteGone,
-    /// The service is to be removed from the catalog.
+    /// The service is to be removed from the catalog. Said once, however often
+    /// it has to be tried.
     Deregistering {
         /// How long the check has been critical.
         critical_for: Duration,
     },
     /// The service was removed from the catalog.
     Deregistered,
-    /// The service could not be removed; tried again.
+    /// The service could not be removed, for the first time in a run of failures;
+    /// tried again.
     DeregistrationFailed,
 }
 

@@ -165,8 +165,8 @@ mod slot;
 mod view;
 
 pub use action::{
-    Action, DeregisterTicket, Finding, Outcome, ProbeTicket, Write, WriteReason, WriteTicket,
-    Written,
+    Action, DeregisterTicket, Deregistered, Finding, Outcome, ProbeTicket, Write, WriteReason,
+    WriteTicket, Written,
 };
 pub use catalog::{CatalogCheck, CatalogDiff, CatalogUpdate, Token, output_hash};
 pub use counters::{ByReason, Counters};

@@ -28,6 +28,8 @@ pub(crate) struct Removal {
     pub(crate) not_before: Timestamp,
     /// Failures in a row.
     pub(crate) attempts: u32,
+    /// When it was asked for the last time.
+    asked_at: Timestamp,
 }
 
 impl Removals {
@@ -35,8 +37,17 @@ impl Removals {
         self.services.get(service)
     }
 
-    /// Notes a new request for `service`, decided by `check`.
-    pub(crate) fn ask(&mut self, service: CheckId, check: CheckId, answer_by: Timestamp) -> u64 {
+    /// Notes a new request for `service`, decided by `check`, which has been
+    /// critical since `since`. Gives its ticket, and whether it is the first one
+    /// since then.
+    pub(crate) fn ask(
+        &mut self,
+        service: CheckId,
+        check: CheckId,
+        since: Timestamp,
+        now: Timestamp,
+        answer_by: Timestamp,
+    ) -> (u64, bool) {
         self.next_ticket += 1;
         let removal = self.services.entry(service).or_insert(Removal {
             check: check.clone(),
@@ -45,13 +56,22 @@ impl Removals {
             listed_since: false,
             not_before: answer_by,
             attempts: 0,
+            asked_at: now,
         });
+        if removal.ticket.is_some() {
+            removal.attempts = removal.attempts.saturating_add(1);
+        }
+        // It was well in the meantime.
+        if since > removal.asked_at {
+            removal.attempts = 0;
+        }
+        removal.asked_at = now;
         removal.check = check;
         removal.ticket = Some(self.next_ticket);
         removal.done = false;
         removal.listed_since = false;
         removal.not_before = answer_by;
-        self.next_ticket
+        (self.next_ticket, removal.attempts == 0)
     }
 
     /// The service that the request `ticket` is for.

@@ -3,7 +3,7 @@ use evenkeel_threshold::{Status, Strategy, Timestamp};
 use super::Engine;
 use crate::outbox::backoff;
 use crate::slot::Slot;
-use crate::{Action, CheckId, DeregisterTicket, EventKind, StateRestart, Token};
+use crate::{Action, CheckId, DeregisterTicket, Deregistered, EventKind, StateRestart, Token};
 
 /// Services that have been critical for too long are removed from the catalog.
 impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
@@ -56,9 +56,13 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         let token = slot.known.token.clone();
         let critical_for = now.saturating_since(since);
         let answer_by = now.saturating_add(self.settings.answer_deadline);
-        let ticket = self.removals.ask(service, id.clone(), answer_by);
-        let event = EventKind::Deregistering { critical_for };
-        self.emit(now, id.clone(), event);
+        let (ticket, first) = self
+            .removals
+            .ask(service, id.clone(), since, now, answer_by);
+        if first {
+            let event = EventKind::Deregistering { critical_for };
+            self.emit(now, id.clone(), event);
+        }
         self.prepared.push_back(Action::Deregister {
             ticket: DeregisterTicket(ticket),
             id,
@@ -73,7 +77,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         &mut self,
         now: Timestamp,
         ticket: DeregisterTicket,
-        result: Result<(), ()>,
+        result: Deregistered,
     ) {
         let now = self.advance(now);
         let Some(removal) = self.removals.answered(ticket.0) else {
@@ -82,26 +86,38 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         };
         let id = removal.check.clone();
         let kind = match result {
-            Ok(()) => {
+            Deregistered::Done | Deregistered::Gone => {
                 removal.done = true;
                 removal.attempts = 0;
                 // Lists from before may be on their way for a while.
                 removal.not_before = now.saturating_add(self.settings.answer_deadline);
-                self.counters.deregistrations += 1;
-                EventKind::Deregistered
+                if result == Deregistered::Done {
+                    self.counters.deregistrations += 1;
+                    Some(EventKind::Deregistered)
+                } else {
+                    self.counters.gone_deregistrations += 1;
+                    None
+                }
             }
-            Err(()) => {
+            Deregistered::Failed | Deregistered::Refused => {
+                let first = removal.attempts == 0;
                 removal.attempts = removal.attempts.saturating_add(1);
-                let delay = backoff(&self.settings, &id, removal.attempts);
+                let delay = if result == Deregistered::Refused {
+                    self.settings.refused_retry
+                } else {
+                    backoff(&self.settings, &id, removal.attempts)
+                };
                 removal.not_before = now.saturating_add(delay);
                 self.counters.failed_deregistrations += 1;
-                EventKind::DeregistrationFailed
+                first.then_some(EventKind::DeregistrationFailed)
             }
         };
         if let Some(&key) = self.index.get(&id) {
             self.reschedule(key);
         }
-        self.emit(now, id, kind);
+        if let Some(kind) = kind {
+            self.emit(now, id, kind);
+        }
     }
 
     /// A service that we removed has been registered again; its check has been

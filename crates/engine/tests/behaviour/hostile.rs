@@ -2,8 +2,8 @@
 //! busy loop and no broken count.
 
 use evenkeel_engine::{
-    Action, CatalogUpdate, DeregisterTicket, Engine, Finding, Outcome, ProbeTicket, Settings,
-    WriteTicket, Written,
+    Action, CatalogUpdate, DeregisterTicket, Deregistered, Engine, Finding, Outcome, ProbeTicket,
+    Settings, WriteTicket, Written,
 };
 use evenkeel_threshold::{Status, Timestamp};
 use proptest::prelude::*;
@@ -132,7 +132,7 @@ proptest! {
                 }
                 Input::Removed(n, done) => {
                     if let Some(ticket) = pick(&tickets.removals, n) {
-                        let result = if done { Ok(()) } else { Err(()) };
+                        let result = if done { Deregistered::Done } else { Deregistered::Refused };
                         engine.handle_deregistered(now, ticket, result);
                     }
                 }
@@ -157,7 +157,7 @@ proptest! {
                 engine.handle_written(now, ticket, Written::Done(Index(99)));
             }
             for ticket in tickets.removals.drain(..) {
-                engine.handle_deregistered(now, ticket, Ok(()));
+                engine.handle_deregistered(now, ticket, Deregistered::Done);
             }
             match engine.poll_timeout() {
                 Some(at) if at < Timestamp::from_millis(u64::MAX) => now = now.max(at),

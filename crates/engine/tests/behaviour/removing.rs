@@ -1,6 +1,6 @@
 //! Services that have been critical for too long.
 
-use evenkeel_engine::{EventKind, Outcome, StateRestart, Written};
+use evenkeel_engine::{Deregistered, EventKind, Outcome, StateRestart, Written};
 use evenkeel_threshold::{Status, Timestamp};
 
 use crate::rig::{Check, Index, Rig, check, id, leaky, secs};
@@ -55,7 +55,8 @@ fn a_service_critical_for_the_limit_is_removed_by_time() {
         rig.kinds()
             .contains(&EventKind::Deregistering { critical_for })
     );
-    rig.engine.handle_deregistered(rig.now, ticket, Ok(()));
+    rig.engine
+        .handle_deregistered(rig.now, ticket, Deregistered::Done);
     rig.drain();
     assert!(rig.kinds().contains(&EventKind::Deregistered));
     run(&mut rig, 30, Status::Critical);
@@ -132,7 +133,8 @@ fn a_removal_that_fails_or_is_never_answered_is_tried_again() {
     rig.list(&[short_lived("a")]);
     run(&mut rig, 62, Status::Critical);
     let (_, _, first, _) = rig.removals.pop_front().expect("asked");
-    rig.engine.handle_deregistered(rig.now, first, Err(()));
+    rig.engine
+        .handle_deregistered(rig.now, first, Deregistered::Failed);
     run(&mut rig, 2, Status::Critical);
     assert_eq!(rig.removals.len(), 1);
     // No answer for 60 s.
@@ -140,9 +142,56 @@ fn a_removal_that_fails_or_is_never_answered_is_tried_again() {
     assert_eq!(rig.removals.len(), 2);
     assert_eq!(rig.engine.counters().failed_deregistrations, 2);
     // Late and foreign answers change nothing.
-    rig.engine.handle_deregistered(rig.now, first, Ok(()));
+    rig.engine
+        .handle_deregistered(rig.now, first, Deregistered::Done);
     assert_eq!(rig.engine.counters().deregistrations, 0);
     assert_eq!(rig.engine.counters().late_tickets, 1);
+}
+
+#[test]
+fn a_removal_that_is_refused_is_tried_again_slowly_and_said_once() {
+    let mut rig = Rig::new();
+    rig.list(&[short_lived("a")]);
+    run(&mut rig, 62, Status::Critical);
+    let mut tries = 0;
+    for _ in 0..300 {
+        while let Some((_, _, ticket, _)) = rig.removals.pop_front() {
+            tries += 1;
+            let refused = Deregistered::Refused;
+            rig.engine.handle_deregistered(rig.now, ticket, refused);
+        }
+        run(&mut rig, 1, Status::Critical);
+    }
+    assert!((4..=6).contains(&tries), "{tries}");
+    let said = |rig: &Rig, failed: bool| {
+        let kinds = rig.kinds().into_iter();
+        kinds
+            .filter(|kind| match kind {
+                EventKind::Deregistering { .. } => !failed,
+                EventKind::DeregistrationFailed => failed,
+                _ => false,
+            })
+            .count()
+    };
+    assert_eq!((said(&rig, false), said(&rig, true)), (1, 1));
+    // Another outage is another decision.
+    run(&mut rig, 5, Status::Passing);
+    run(&mut rig, 70, Status::Critical);
+    assert_eq!(said(&rig, false), 2);
+}
+
+#[test]
+fn what_is_not_there_is_not_asked_for_again_before_the_catalog_says_so() {
+    let mut rig = Rig::new();
+    rig.list(&[short_lived("a")]);
+    run(&mut rig, 62, Status::Critical);
+    let (_, _, ticket, _) = rig.removals.pop_front().expect("asked");
+    rig.engine
+        .handle_deregistered(rig.now, ticket, Deregistered::Gone);
+    run(&mut rig, 200, Status::Critical);
+    assert!(rig.removals.is_empty());
+    assert!(!rig.kinds().contains(&EventKind::Deregistered));
+    assert_eq!(rig.engine.counters().gone_deregistrations, 1);
 }
 
 #[test]
@@ -151,7 +200,8 @@ fn a_removal_that_had_no_effect_is_asked_for_again() {
     rig.list(&[short_lived("a")]);
     run(&mut rig, 62, Status::Critical);
     let (_, _, ticket, _) = rig.removals.pop_front().expect("asked");
-    rig.engine.handle_deregistered(rig.now, ticket, Ok(()));
+    rig.engine
+        .handle_deregistered(rig.now, ticket, Deregistered::Done);
     let mut listed = short_lived("a");
     listed.token = *rig.view("a").token();
     listed.status = Status::Critical;
@@ -171,7 +221,8 @@ fn a_service_registered_again_between_two_lists_starts_anew() {
     rig.list(&[short_lived("a")]);
     run(&mut rig, 62, Status::Critical);
     let (_, _, ticket, _) = rig.removals.pop_front().expect("asked");
-    rig.engine.handle_deregistered(rig.now, ticket, Ok(()));
+    rig.engine
+        .handle_deregistered(rig.now, ticket, Deregistered::Done);
     rig.drain();
     let mut again = short_lived("a");
     again.status = Status::Critical;
@@ -192,7 +243,8 @@ fn a_service_that_went_before_the_answer_came_is_another_one_when_it_comes_back(
     run(&mut rig, 62, Status::Critical);
     let (_, _, ticket, _) = rig.removals.pop_front().expect("asked");
     rig.list(&[]);
-    rig.engine.handle_deregistered(rig.now, ticket, Ok(()));
+    rig.engine
+        .handle_deregistered(rig.now, ticket, Deregistered::Done);
     rig.list(&[short_lived("a")]);
     run(&mut rig, 62, Status::Critical);
     assert_eq!(rig.removals.len(), 1);
@@ -204,7 +256,8 @@ fn a_service_registered_again_is_noticed_by_a_write_too() {
     rig.list(&[short_lived("a")]);
     run(&mut rig, 62, Status::Critical);
     let (_, _, ticket, _) = rig.removals.pop_front().expect("asked");
-    rig.engine.handle_deregistered(rig.now, ticket, Ok(()));
+    rig.engine
+        .handle_deregistered(rig.now, ticket, Deregistered::Done);
     rig.drain();
     rig.results("P");
     let write = rig.take_write();

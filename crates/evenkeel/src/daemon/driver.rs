@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use evenkeel_engine::{Action, CatalogUpdate, CheckId, Finding, Outcome};
+use evenkeel_engine::{Action, CatalogUpdate, CheckId, Deregistered, Finding, Outcome};
 use evenkeel_probe::Report;
 use evenkeel_threshold::Timestamp;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -247,12 +247,22 @@ impl Driver {
                     self.ask_for_leader();
                 }
             }
-            Done::Deregistration { ticket, result } => {
-                if let Err(error) = &result {
+            Done::Deregistration {
+                ticket,
+                result,
+                error,
+            } => {
+                if result != Deregistered::Gone {
+                    self.metrics.deregistered(result == Deregistered::Done);
+                }
+                // One line for a streak, not one per try.
+                if let Some(error) = &error
+                    && self.condition.removal_error.as_ref() != Some(error)
+                {
                     tracing::warn!(%error, "a service could not be removed");
                 }
-                self.engine
-                    .handle_deregistered(now, ticket, result.map_err(drop));
+                self.condition.removal_error = error;
+                self.engine.handle_deregistered(now, ticket, result);
             }
         }
         self.act(now, None);

@@ -30,6 +30,8 @@ pub(super) struct Condition {
     /// Failed writes in a row, and the latest error.
     pub(super) failed_writes: u32,
     pub(super) write_error: Option<String>,
+    /// Why the latest removal of a service failed, if it did.
+    pub(super) removal_error: Option<String>,
     /// Checks, and those of them that could not be probed lately.
     pub(super) checks: usize,
     pub(super) unprobed: usize,

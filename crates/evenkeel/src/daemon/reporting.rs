@@ -155,12 +155,10 @@ impl Reporting {
                 Kind::Deregistering
             }
             EventKind::Deregistered => {
-                self.metrics.deregistered(true);
                 tracing::info!(check = %id, "service removed");
                 Kind::Deregistered
             }
             EventKind::DeregistrationFailed => {
-                self.metrics.deregistered(false);
                 tracing::warn!(check = %id, "service not removed; trying again");
                 Kind::DeregistrationFailed
             }

@@ -5,7 +5,9 @@ use evenkeel_consul::Query;
 use evenkeel_consul::client::Client;
 use evenkeel_consul::types::CheckRef;
 use evenkeel_consul::write::{StatusWrite, WriteForm, WriteOutcome};
-use evenkeel_engine::{CheckId, DeregisterTicket, Write, WriteTicket, Written, output_hash};
+use evenkeel_engine::{
+    CheckId, DeregisterTicket, Deregistered, Write, WriteTicket, Written, output_hash,
+};
 use evenkeel_threshold::Status;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -44,7 +46,9 @@ pub(super) enum Done {
     /// Of a removal.
     Deregistration {
         ticket: DeregisterTicket,
-        result: Result<(), String>,
+        result: Deregistered,
+        /// Why it was not removed.
+        error: Option<String>,
     },
 }
 
@@ -119,21 +123,41 @@ impl Writing {
         let (Target::Consul(client), Token::Consul { index, .. }) = (&self.target, token) else {
             let _ = done.send(Done::Deregistration {
                 ticket,
-                result: Err("the catalog is a file".into()),
+                result: Deregistered::Refused,
+                error: Some("the catalog is a file".into()),
             });
             return;
         };
         let (client, id, index) = (client.clone(), id.clone(), *index);
         tokio::spawn(async move {
-            let result = remove_service(&client, &id, index).await;
-            let _ = done.send(Done::Deregistration { ticket, result });
+            let (result, error) = match remove_service(&client, &id, index).await {
+                Ok(()) => (Deregistered::Done, None),
+                Err((result, error)) => (result, Some(error)),
+            };
+            let _ = done.send(Done::Deregistration {
+                ticket,
+                result,
+                error,
+            });
         });
     }
 }
 
 /// Removes a service in one transaction with a check-and-set of the check that
 /// decided it: somebody may have registered the service anew in the meantime.
-async fn remove_service(client: &Client, id: &CheckId, index: u64) -> Result<(), String> {
+async fn remove_service(
+    client: &Client,
+    id: &CheckId,
+    index: u64,
+) -> Result<(), (Deregistered, String)> {
+    let failed = |error: evenkeel_consul::Error| {
+        let result = if error.is_retryable() {
+            Deregistered::Failed
+        } else {
+            Deregistered::Refused
+        };
+        (result, error.to_string())
+    };
     let scope = |part: &str| Some(part.to_owned()).filter(|part| !part.is_empty());
     let query = Query {
         namespace: scope(id.namespace()),
@@ -144,13 +168,14 @@ async fn remove_service(client: &Client, id: &CheckId, index: u64) -> Result<(),
     let checks = client
         .health_node(id.node(), &query)
         .await
-        .map_err(|error| error.to_string())?;
+        .map_err(failed)?;
     let Some(check) = checks
         .value
         .into_iter()
         .find(|check| check.check_id == id.check_id() && check.service_id == id.service_id())
     else {
-        return Err("the check is not there any more".to_owned());
+        let why = "the check is not there any more".to_owned();
+        return Err((Deregistered::Gone, why));
     };
     let operations = json!([
         {"Check": {"Verb": "delete-cas", "Check": named(id, json!({
@@ -167,10 +192,14 @@ async fn remove_service(client: &Client, id: &CheckId, index: u64) -> Result<(),
     let reply = client
         .txn(operations.to_string().into(), &query)
         .await
-        .map_err(|error| error.to_string())?;
+        .map_err(failed)?;
     match reply.errors.first() {
         None => Ok(()),
-        Some(refused) => Err(refused.what.clone()),
+        Some(refused) if refused.what.contains("Permission denied") => {
+            Err((Deregistered::Refused, refused.what.clone()))
+        }
+        // The check has changed since; the list will say how.
+        Some(refused) => Err((Deregistered::Failed, refused.what.clone())),
     }
 }
 
@@ -322,11 +351,13 @@ mod tests {
             node["Services"].as_object().unwrap().len()
         };
 
-        let refused = remove(index - 1).unwrap_err();
+        let (result, refused) = remove(index - 1).unwrap_err();
+        assert_eq!(result, Deregistered::Failed);
         assert!(refused.contains("stale"), "{refused}");
         assert_eq!(services("a"), 1);
         remove(index).unwrap();
         assert_eq!((services("a"), services("b")), (0, 1));
         assert!(consul.check("a", "c").is_none());
+        assert_eq!(remove(index).unwrap_err().0, Deregistered::Gone);
     }
 }

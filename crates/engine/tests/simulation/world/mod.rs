@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::time::Duration;
 
 use evenkeel_engine::{
-    Action, CheckId, Counters, DeregisterTicket, Engine, EventKind, Finding, ProbeTicket,
-    SavedCheck, Settings, Write, WriteTicket, Written,
+    Action, CheckId, Counters, DeregisterTicket, Deregistered, Engine, EventKind, Finding,
+    ProbeTicket, SavedCheck, Settings, Write, WriteTicket, Written,
 };
 use evenkeel_threshold::{AnyStrategy, Outlook, Status, Timestamp};
 
@@ -283,7 +283,11 @@ impl World {
                         self.spec.deregistered(&id);
                     }
                 }
-                let result = if done { Ok(()) } else { Err(()) };
+                let result = if done {
+                    Deregistered::Done
+                } else {
+                    Deregistered::Failed
+                };
                 self.engine.handle_deregistered(self.at(), ticket, result);
             }
             Happening::ListArrives => self.list_arrives(),
