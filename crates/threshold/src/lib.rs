@@ -25,7 +25,7 @@
 //! balancers; [`Flap`] those of Nagios and Icinga.
 //!
 //! [`AnyStrategy`] is any of them, chosen at run time, with a state of 24 bytes.
-//! Your own is an implementation of [`Strategy`].
+//! [`Combined`] is two at once. Your own is an implementation of [`Strategy`].
 //!
 //! # What it does not do
 //!
@@ -139,6 +139,7 @@
 #![no_std]
 
 mod any;
+mod combined;
 mod consecutive;
 mod consul;
 mod consul_esm;
@@ -167,6 +168,7 @@ mod window;
 mod words;
 
 pub use any::{AnyState, AnyStrategy};
+pub use combined::{Combined, CombinedState, Pick};
 pub use consecutive::Consecutive;
 pub use consul::Consul;
 pub use consul_esm::{ConsulEsm, ConsulEsmState};

@@ -21,8 +21,9 @@ pub struct Record {
 }
 
 impl Record {
-    /// The most bytes a strategy's own part may have.
-    pub const MAX_PAYLOAD: usize = 28;
+    /// The most bytes a strategy's own part may have: room for two records of this
+    /// crate's strategies.
+    pub const MAX_PAYLOAD: usize = 48;
 
     /// A record of the strategy `tag` in its format `version`.
     ///
