@@ -25,7 +25,8 @@
 //! balancers; [`Flap`] those of Nagios and Icinga.
 //!
 //! [`AnyStrategy`] is any of them, chosen at run time, with a state of 24 bytes.
-//! [`Combined`] is two at once. Your own is an implementation of [`Strategy`].
+//! [`Combined`] is two at once, [`advice`] proposes how many failures to ask for.
+//! Your own rule is an implementation of [`Strategy`].
 //!
 //! # What it does not do
 //!
@@ -138,6 +139,7 @@
 //!   on the way in) can be serialised. Works without `std` too.
 #![no_std]
 
+pub mod advice;
 mod any;
 mod combined;
 mod consecutive;

@@ -1,7 +1,10 @@
 //! Two strategies on the same results.
 
+use std::time::Duration;
+
 use evenkeel_threshold::{
-    Combined, FirstResult, Leaky, Loaded, Outlook, Pick, Record, RestartReason, Status, Strategy,
+    Combined, FirstResult, Heartbeat, HeartbeatParameters, Leaky, Loaded, Outlook, Pick, Record,
+    RestartReason, Status, Strategy,
 };
 use proptest::prelude::*;
 
@@ -94,5 +97,33 @@ proptest! {
                 prop_assert_eq!(flip.map(|flip| flip.to), Some(toward));
             }
         }
+    }
+}
+
+#[test]
+fn a_pair_has_the_earlier_deadline_of_both() {
+    let silence = |seconds| {
+        Heartbeat::new(HeartbeatParameters {
+            timeout: Duration::from_secs(seconds),
+        })
+        .expect("valid")
+    };
+    for (one, other) in [(10, 20), (20, 10)] {
+        let pair = Combined {
+            one: silence(one),
+            other: silence(other),
+            pick: Pick::Worst,
+        };
+        let mut state = pair.start(Status::Passing, FirstResult::Counted, NOW);
+        let first = NOW.saturating_add(Duration::from_secs(10));
+        assert_eq!(pair.deadline(&state), Some(first));
+        assert!(pair.elapse(&mut state, first).is_some());
+        let second = NOW.saturating_add(Duration::from_secs(20));
+        assert_eq!(pair.deadline(&state), Some(second));
+        assert_eq!(
+            pair.elapse(&mut state, second),
+            None,
+            "it is critical already"
+        );
     }
 }

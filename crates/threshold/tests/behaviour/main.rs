@@ -2,6 +2,7 @@
 //! reports of users and slow models. `Pnnn` names the user report that a test
 //! came from.
 
+mod advice;
 mod combined;
 mod cusum;
 mod ewma;
