@@ -22,7 +22,7 @@ pub struct StateFile {
 /// What was found in a state directory.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// The saved checks; empty if there was no file or it was damaged.
+    /// The saved checks; empty if there was no file or it could not be used.
     pub checks: Vec<SavedLine>,
     /// When they were saved, in Unix milliseconds.
     pub saved_at: Option<u64>,
@@ -72,8 +72,8 @@ impl StateFile {
         &self.path
     }
 
-    /// Reads the snapshot. A damaged one is renamed to `….damaged` and said in
-    /// the answer.
+    /// Reads the snapshot. A damaged one is renamed to `….damaged`, one of
+    /// another version to `….version-N`, and that is said in the answer.
     ///
     /// # Errors
     ///
@@ -91,19 +91,27 @@ impl StateFile {
                 damage: None,
             }),
             Err(ParseError::Io(error)) => Err(self.unreadable(error)),
-            Err(ParseError::Damaged(text)) => {
-                let mut aside = self.path.clone().into_os_string();
-                aside.push(".damaged");
-                let aside = PathBuf::from(aside);
-                let moved = match fs::rename(&self.path, &aside) {
-                    Ok(()) => format!("set aside as {}", aside.display()),
-                    Err(error) => format!("and it could not be set aside: {error}"),
-                };
-                Ok(Loaded {
-                    damage: Some(format!("{}: {text}; {moved}", self.path.display())),
-                    ..Loaded::default()
-                })
+            Err(ParseError::OtherVersion(version)) => {
+                // Whoever goes back to the other version can put it back.
+                let text = format!("it is of version {version}, this program has {VERSION}");
+                Ok(self.set_aside(&format!(".version-{version}"), &text))
             }
+            Err(ParseError::Damaged(text)) => Ok(self.set_aside(".damaged", &text)),
+        }
+    }
+
+    /// Renames the file, which cannot be used for the reason `text`.
+    fn set_aside(&self, suffix: &str, text: &str) -> Loaded {
+        let mut aside = self.path.clone().into_os_string();
+        aside.push(suffix);
+        let aside = PathBuf::from(aside);
+        let moved = match fs::rename(&self.path, &aside) {
+            Ok(()) => format!("set aside as {}", aside.display()),
+            Err(error) => format!("and it could not be set aside: {error}"),
+        };
+        Loaded {
+            damage: Some(format!("{}: {text}; {moved}", self.path.display())),
+            ..Loaded::default()
         }
     }
 
@@ -165,6 +173,8 @@ fn add(bytes: &mut Vec<u8>, line: &impl serde::Serialize) {
 enum ParseError {
     Io(io::Error),
     Damaged(String),
+    /// Whole, for all we know, and not ours to read.
+    OtherVersion(u32),
 }
 
 fn parse(mut file: impl BufRead) -> Result<(u64, Vec<SavedLine>), ParseError> {
@@ -174,11 +184,14 @@ fn parse(mut file: impl BufRead) -> Result<(u64, Vec<SavedLine>), ParseError> {
         true => read(&line, number)?,
         false => return Err(ParseError::Damaged("it is empty".into())),
     };
-    if header.format != FORMAT || header.version != VERSION {
+    if header.format != FORMAT {
         return Err(ParseError::Damaged(format!(
-            "it is {} version {}, not {FORMAT} version {VERSION}",
-            header.format, header.version
+            "it is {}, not {FORMAT}",
+            header.format
         )));
+    }
+    if header.version != VERSION {
+        return Err(ParseError::OtherVersion(header.version));
     }
     let mut checks = Vec::new();
     while next_line(&mut file, &mut line, &mut number)? {
@@ -292,6 +305,9 @@ mod tests {
         .unwrap();
         let damage = state.load().unwrap().damage.unwrap();
         assert!(damage.contains("version 2"), "{damage}");
+        assert!(!damage.contains("damaged"), "{damage}");
+        let kept = state.path().with_file_name("checks.state.version-2");
+        assert!(kept.exists(), "{damage}");
     }
 
     proptest! {
