@@ -185,7 +185,7 @@ async fn what_is_wrong_with_a_file_is_said_with_its_name() {
     };
     let missing = Path::new("no-such-file");
     type Change<'a> = &'a dyn Fn(&mut Config);
-    let faults: [(Change<'_>, &str); 7] = [
+    let faults: [(Change<'_>, &str); 8] = [
         (
             &|c| c.tls.ca_file = Some(missing.into()),
             "cannot read no-such-file",
@@ -203,6 +203,7 @@ async fn what_is_wrong_with_a_file_is_said_with_its_name() {
             "nothing-in-it holds no usable",
         ),
         (&|c| c.tls.cert_file = Some(pki.file("client.pem")), "both"),
+        (&|c| c.max_concurrency = 1, "max_concurrency is 1"),
         (
             &|c| c.token_file = Some(missing.into()),
             "cannot read no-such-file",

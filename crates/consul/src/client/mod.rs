@@ -88,6 +88,10 @@ pub enum ConfigError {
     /// TLS refuses the settings.
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
+    /// `max_concurrency` leaves no room for anything besides a long poll, and
+    /// every other request would wait for its end.
+    #[error("max_concurrency is {0}: at least 2 are needed, one of them for a long poll")]
+    Concurrency(usize),
     /// The token or the password holds characters that no header can carry.
     #[error("the {what} holds characters that cannot be sent")]
     Header {

@@ -86,7 +86,10 @@ impl Transport {
             }
             None => None,
         };
-        let concurrency = config.max_concurrency.clamp(1, 100);
+        if config.max_concurrency < 2 {
+            return Err(ConfigError::Concurrency(config.max_concurrency));
+        }
+        let concurrency = config.max_concurrency.min(100);
         let http = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())

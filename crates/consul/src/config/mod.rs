@@ -57,7 +57,7 @@ pub struct Config {
     pub timeout: Duration,
     /// Deadline for a connection to be made, TLS included. 5 s by default.
     pub connect_timeout: Duration,
-    /// Requests under way at the same time, at most; 1 to 100. Consul closes
+    /// Requests under way at the same time, at most; 2 to 100. Consul closes
     /// connections beyond `http_max_conns_per_client` (200) without a word, so
     /// the default of 32 leaves room for others on the same host.
     pub max_concurrency: usize,
