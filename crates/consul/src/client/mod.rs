@@ -2,6 +2,7 @@
 
 mod calls;
 mod connect;
+mod files;
 mod register;
 mod tls;
 mod token;

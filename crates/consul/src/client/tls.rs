@@ -9,6 +9,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use tokio_rustls::TlsConnector;
 
 use super::ConfigError;
+use super::files;
 use crate::config::{Address, Tls};
 
 /// The connector for `address` and the name its certificate must be for;
@@ -44,7 +45,9 @@ pub(super) fn connector(
     };
     let mut config = match (&settings.cert_file, &settings.key_file) {
         (Some(cert), Some(key)) => {
-            let key = PrivateKeyDer::from_pem_file(key).map_err(|error| pem(key, "key", error))?;
+            let text = read(key)?;
+            let key =
+                PrivateKeyDer::from_pem_slice(&text).map_err(|error| pem(key, "key", &error))?;
             builder.with_client_auth_cert(certificates(cert)?, key)?
         }
         (None, None) => builder.with_no_client_auth(),
@@ -112,10 +115,18 @@ fn add(
     Ok(())
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
-    let found = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| pem(path, "certificate", error))?;
+fn read(path: &Path) -> Result<Vec<u8>, ConfigError> {
+    files::read(path, files::MOST_PEM_BYTES).map_err(|source| ConfigError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
+    let text = read(path)?;
+    let found = CertificateDer::pem_slice_iter(&text)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| pem(path, "certificate", &error))?;
     if found.is_empty() {
         return Err(ConfigError::Pem {
             path: path.to_owned(),
@@ -126,17 +137,11 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ConfigError
     Ok(found)
 }
 
-fn pem(path: &Path, what: &'static str, error: rustls::pki_types::pem::Error) -> ConfigError {
-    match error {
-        rustls::pki_types::pem::Error::Io(source) => ConfigError::Read {
-            path: path.to_owned(),
-            source,
-        },
-        other => ConfigError::Pem {
-            path: path.to_owned(),
-            what,
-            reason: other.to_string(),
-        },
+fn pem(path: &Path, what: &'static str, error: &rustls::pki_types::pem::Error) -> ConfigError {
+    ConfigError::Pem {
+        path: path.to_owned(),
+        what,
+        reason: error.to_string(),
     }
 }
 

@@ -6,6 +6,7 @@ use http::HeaderValue;
 use tokio::time::Instant;
 
 use super::ConfigError;
+use super::files::{MOST_TOKEN_BYTES, read_text};
 use crate::config::{Config, Secret};
 
 /// How often the token's file is looked at, at most.
@@ -43,7 +44,7 @@ impl TokenSource {
             source,
         };
         let version = version(path).map_err(read)?;
-        let text = std::fs::read_to_string(path).map_err(read)?;
+        let text = read_text(path, MOST_TOKEN_BYTES).map_err(read)?;
         let state = FileState {
             header: header(&Secret::from(text))?,
             version,
@@ -86,7 +87,7 @@ impl FileState {
         if version == self.version {
             return;
         }
-        let Ok(text) = std::fs::read_to_string(path) else {
+        let Ok(text) = read_text(path, MOST_TOKEN_BYTES) else {
             return;
         };
         // An empty file is one that is being written.

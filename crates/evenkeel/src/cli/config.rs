@@ -64,7 +64,7 @@ fn check(layers: &LayerArguments, json: bool, environment: &Environment) -> Resu
     for (key, path) in named_files(&loaded.settings) {
         let found = match path.is_dir() {
             true => std::fs::read_dir(&path).map(drop),
-            false => std::fs::File::open(&path).map(drop),
+            false => crate::document::open_file(&path).map(drop),
         };
         if let Err(error) = found {
             let origin = loaded.origin(key);

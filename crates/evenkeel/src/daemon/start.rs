@@ -19,6 +19,7 @@ use crate::daemon::reporting::Reporting;
 use crate::daemon::saving::{Saving, restored};
 use crate::daemon::writing::{Target, Writing};
 use crate::daemon::{Engine, consul_client};
+use crate::document::read_file;
 use crate::environment::Environment;
 use crate::events::{EventLog, EventLogOptions};
 use crate::exit::{Exit, Failure};
@@ -305,6 +306,9 @@ fn prober(settings: &ProbeSettings) -> Result<Prober, Failure> {
     Prober::new(with).map_err(|error| Failure::new(Exit::Config, format!("probe: {error}")))
 }
 
+/// A file larger than this holds no token.
+const MOST_TOKEN_BYTES: u64 = 64 * 1024;
+
 /// Binds what is configured; without anything, the first default socket that
 /// can be made. A daemon that nobody can ask still does its work, so that is no
 /// failure.
@@ -320,12 +324,13 @@ async fn bind_admin(
     let token = match (&admin.token, &admin.token_file) {
         (Some(token), _) => Some(Arc::from(token.expose())),
         (None, Some(path)) => {
-            let text = std::fs::read_to_string(path).map_err(|error| {
-                Failure::new(
-                    Exit::Config,
-                    format!("admin.token_file {}: {error}", path.display()),
-                )
-            })?;
+            let refused = |text: String| {
+                let text = format!("admin.token_file {}: {text}", path.display());
+                Failure::new(Exit::Config, text)
+            };
+            let bytes = read_file(path, MOST_TOKEN_BYTES).map_err(refused)?;
+            let text = String::from_utf8(bytes)
+                .map_err(|_| refused("its content is not UTF-8".to_owned()))?;
             Some(Arc::from(text.trim()))
         }
         (None, None) => None,

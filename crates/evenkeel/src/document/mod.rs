@@ -13,7 +13,7 @@ mod tests;
 mod tree;
 mod verify;
 
-pub use file::read_file;
+pub use file::{open_file, read_file};
 pub use nearest::nearest;
 pub use read::{Format, read, read_value};
 pub use shape::{Field, Shape, schema};

@@ -79,7 +79,7 @@ impl StateFile {
     ///
     /// When the file is there but cannot be read.
     pub fn load(&self) -> Result<Loaded, StateError> {
-        let file = match File::open(&self.path) {
+        let file = match crate::document::open_file(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Loaded::default()),
             Err(error) => return Err(self.unreadable(error)),

@@ -1,7 +1,7 @@
 //! From files to a TLS configuration. Everything here blocks.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{Error, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -195,13 +195,23 @@ fn certificates(
 }
 
 fn read(what: &'static str, path: &Path) -> Result<Vec<u8>, FileFault> {
-    let fault = |error| read_fault(what, path, &error);
-    let metadata = fs::metadata(path).map_err(fault)?;
-    if metadata.len() > MAX_FILE {
-        let too_large = std::io::Error::new(ErrorKind::FileTooLarge, "larger than 4 MiB");
+    let fault = |error: Error| read_fault(what, path, &error);
+    // To open a pipe that nobody writes to waits for ever, and a device may have no
+    // end. Whoever puts a pipe in place between this and the opening can still make
+    // it wait.
+    if !fs::metadata(path).map_err(fault)?.is_file() {
+        let other = Error::new(ErrorKind::InvalidInput, "not a regular file");
+        return Err(fault(other));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes))
+        .map_err(fault)?;
+    if bytes.len() as u64 > MAX_FILE {
+        let too_large = Error::new(ErrorKind::FileTooLarge, "larger than 4 MiB");
         return Err(fault(too_large));
     }
-    fs::read(path).map_err(fault)
+    Ok(bytes)
 }
 
 fn read_fault(what: &'static str, path: &Path, reason: &dyn std::fmt::Display) -> FileFault {
@@ -214,5 +224,34 @@ fn read_fault(what: &'static str, path: &Path, reason: &dyn std::fmt::Display) -
             .next()
             .unwrap_or_default()
             .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn pipes_and_devices_are_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        for path in [&*pipe, Path::new("/dev/zero")] {
+            let told = read("ca_file", path).unwrap_err().to_string();
+            let wanted = format!("cannot read ca_file {}: not a regular file", path.display());
+            assert_eq!(told, wanted);
+        }
+    }
+
+    #[test]
+    fn a_file_over_the_limit_is_not_read() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(MAX_FILE + 1).unwrap();
+        let told = read("ca_file", file.path()).unwrap_err().to_string();
+        assert!(told.ends_with("larger than 4 MiB"), "{told}");
+        file.as_file().set_len(MAX_FILE).unwrap();
+        assert_eq!(read("ca_file", file.path()).unwrap().len() as u64, MAX_FILE);
     }
 }

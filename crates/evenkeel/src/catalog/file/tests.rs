@@ -439,6 +439,25 @@ async fn a_file_that_is_gone_is_trouble_until_it_is_back() {
 }
 
 #[tokio::test]
+async fn a_pipe_in_the_place_of_the_file_is_trouble_until_a_file_is_back() {
+    let mut watching = Watching::start(plain);
+    assert_eq!(ids(&watching.view().await), ["file//one"]);
+    let path = watching.directory.path().join("c.toml");
+    let pipe = watching.directory.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    std::fs::rename(&pipe, &path).unwrap();
+    let CatalogMessage::Trouble(text) = watching.message().await else {
+        panic!("not told")
+    };
+    assert!(text.contains("a pipe, not a regular file"), "{text}");
+    let new = watching.directory.path().join("new");
+    std::fs::write(&new, TWO).unwrap();
+    std::fs::rename(&new, &path).unwrap();
+    assert_eq!(ids(&watching.view().await), ["n//two"]);
+}
+
+#[tokio::test]
 async fn a_file_replaced_by_renaming_is_taken_in() {
     let mut watching = Watching::start(plain);
     watching.view().await;
