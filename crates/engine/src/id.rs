@@ -102,14 +102,43 @@ impl PartialOrd for CheckId {
 
 /// `node/service/check`, with `partition/namespace/` in front where either is
 /// not the default. For people: a part that has a slash in it makes the text
-/// ambiguous.
+/// ambiguous, and control characters are escaped as in Rust's literals, so that
+/// a name from the catalog can neither begin a line of a log nor speak to a
+/// terminal.
 impl fmt::Display for CheckId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [partition, namespace, node, service, check] = self.parts();
-        if !partition.is_empty() || !namespace.is_empty() {
+        let [partition, namespace, node, service, check] = self.parts().map(Escaped);
+        let [partition_is_default, namespace_is_default] =
+            [self.partition(), self.namespace()].map(str::is_empty);
+        if !partition_is_default || !namespace_is_default {
             write!(f, "{partition}/{namespace}/")?;
         }
         write!(f, "{node}/{service}/{check}")
+    }
+}
+
+/// A part with its control characters escaped.
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Also what text editors and terminals take for the end of a line, and what
+        // turns the direction of writing.
+        let harmful = |c: char| {
+            c.is_control()
+                || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        };
+        let mut rest = self.0;
+        while let Some(at) = rest.find(harmful) {
+            let (plain, from) = rest.split_at(at);
+            f.write_str(plain)?;
+            let mut chars = from.chars();
+            for c in chars.by_ref().take(1) {
+                write!(f, "{}", c.escape_default())?;
+            }
+            rest = chars.as_str();
+        }
+        f.write_str(rest)
     }
 }
 
@@ -129,6 +158,26 @@ mod tests {
         assert_eq!(id.parts(), ["p", "", "nöde", "web", "web:1"]);
         assert_eq!(id.to_string(), "p//nöde/web/web:1");
         assert_eq!(CheckId::new("", "", "n", "", "c").to_string(), "n//c");
+    }
+
+    #[test]
+    fn control_characters_are_escaped_for_people_only() {
+        let id = CheckId::new(
+            "",
+            "",
+            "n\n2026 ERROR",
+            "\u{1b}[31mwöb\u{202e}",
+            "c\r\0\u{9b}",
+        );
+        assert_eq!(
+            id.to_string(),
+            r"n\n2026 ERROR/\u{1b}[31mwöb\u{202e}/c\r\u{0}\u{9b}"
+        );
+        assert_eq!(id.node(), "n\n2026 ERROR");
+        assert_eq!(id.check_id(), "c\r\0\u{9b}");
+        assert!(!format!("{id:?}").contains(char::is_control));
+        let id = CheckId::new("p\t", "", "n", "", "c");
+        assert_eq!(id.to_string(), r"p\t//n//c");
     }
 
     // P039
