@@ -120,10 +120,27 @@ fn content(now: Timestamp, clock: Clock, engine: &Engine) -> Vec<u8> {
     encode(wall(now), checks)
 }
 
-/// What the engine is to take up again. A clock that was set back since does
+/// As much of the time between a save and the next start counts towards how long
+/// a check is critical. A restart, or a machine that boots, takes less; a gap of
+/// hours is as likely a wall clock that was or is wrong, and nobody has probed
+/// the target meanwhile, so that nothing may be removed because of it.
+const LONGEST_DOWNTIME: Duration = Duration::from_secs(600);
+
+/// What the engine is to take up again at `now`, from a snapshot saved at
+/// `saved_at` (Unix milliseconds). A clock that was set back since does
 /// not put anything into the future: the engine keeps times within now.
-pub(super) fn restored(lines: Vec<SavedLine>) -> impl Iterator<Item = SavedCheck> {
-    lines.into_iter().map(|line| SavedCheck {
+pub(super) fn restored(
+    lines: Vec<SavedLine>,
+    saved_at: Option<u64>,
+    now: Timestamp,
+) -> impl Iterator<Item = SavedCheck> {
+    let saved_at = saved_at.map_or(now, Timestamp::from_millis);
+    let downtime = now.saturating_since(saved_at);
+    let excess = downtime.saturating_sub(LONGEST_DOWNTIME);
+    let excess = i64::try_from(excess.as_millis()).unwrap_or(i64::MAX);
+    // The other times are for people, or only a place in the interval.
+    let critical_since = move |since: u64| Timestamp::from_millis(since).saturating_shift(excess);
+    lines.into_iter().map(move |line| SavedCheck {
         id: CheckId::new(
             &line.partition,
             &line.namespace,
@@ -132,7 +149,7 @@ pub(super) fn restored(lines: Vec<SavedLine>) -> impl Iterator<Item = SavedCheck
             &line.check_id,
         ),
         record: line.record,
-        critical_since: line.critical_since.map(Timestamp::from_millis),
+        critical_since: line.critical_since.map(critical_since),
         last_transition: line.last_transition.map(|(at, from)| LastTransition {
             at: Timestamp::from_millis(at),
             from,
@@ -141,4 +158,49 @@ pub(super) fn restored(lines: Vec<SavedLine>) -> impl Iterator<Item = SavedCheck
             .next_due
             .map_or(Timestamp::ZERO, Timestamp::from_millis),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_threshold::{FirstResult, Leaky, Status, Strategy as _};
+
+    use super::*;
+
+    /// For how long a check counts as critical that was critical for 40 s when it
+    /// was saved, at a start `later` milliseconds after that.
+    fn critical_for(later: u64) -> Duration {
+        let saved_at = 1_700_000_000_000;
+        let strategy = Leaky::new(0, 0);
+        let line = SavedLine {
+            partition: String::new(),
+            namespace: String::new(),
+            node: "n".to_owned(),
+            service_id: "s".to_owned(),
+            check_id: "c".to_owned(),
+            record: strategy.save(&strategy.start(
+                Status::Critical,
+                FirstResult::Believed,
+                Timestamp::ZERO,
+            )),
+            critical_since: Some(saved_at - 40_000),
+            last_transition: None,
+            next_due: None,
+        };
+        let now = Timestamp::from_millis(saved_at + later);
+        let check = restored(vec![line], Some(saved_at), now).next().unwrap();
+        now.saturating_since(check.critical_since.unwrap())
+    }
+
+    #[test]
+    fn a_short_downtime_counts_as_critical() {
+        assert_eq!(critical_for(0), Duration::from_secs(40));
+        assert_eq!(critical_for(5_000), Duration::from_secs(45));
+        assert_eq!(critical_for(600_000), Duration::from_secs(640));
+    }
+
+    #[test]
+    fn a_clock_that_is_days_ahead_makes_nothing_critical_for_days() {
+        let ten_days = 10 * 24 * 3_600_000;
+        assert_eq!(critical_for(ten_days), Duration::from_secs(640));
+    }
 }

@@ -141,7 +141,7 @@ impl Daemon {
             if loaded.saved_at.is_some() {
                 tracing::info!(checks = loaded.checks.len(), "state restored");
             }
-            engine.restore(restored(loaded.checks));
+            engine.restore(restored(loaded.checks, loaded.saved_at, clock.now()));
         } else {
             tracing::warn!("no state_dir: pending counts do not survive a restart");
         }
