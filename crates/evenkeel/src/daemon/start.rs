@@ -67,27 +67,43 @@ pub async fn run(
     requests: mpsc::Receiver<Request>,
     reload: Reload,
 ) -> Result<(), Failure> {
-    raise_descriptors(settings.probe.max_concurrent);
     let daemon = Daemon::start(settings, environment).await?;
     daemon.run(requests, reload).await;
     Ok(())
 }
 
-/// Every probe under way needs a descriptor, and the limit that a shell sets, 1024
-/// as a rule, may be raised by anyone to what the system allows.
-fn raise_descriptors(probes: u32) {
-    // Sockets of Consul and of the admin server, files, the runtime's own.
-    const OTHERS: u64 = 128;
-    let wanted = u64::from(probes) + OTHERS;
+/// How many probes may run at once. Every one needs a descriptor, and the limit
+/// that a shell sets, 1024 as a rule, may be raised by anyone to what the system
+/// allows. What that leaves no room for is not run, so that snapshots and Consul
+/// keep theirs.
+fn probes_at_once(setting: u32) -> u32 {
     match rlimit::increase_nofile_limit(u64::MAX) {
-        Ok(limit) if limit < wanted => tracing::warn!(
-            limit,
-            wanted,
-            "fewer open files are allowed than probe.max_concurrent needs; probes beyond that cannot be run"
-        ),
-        Ok(_) => {}
-        Err(error) => tracing::warn!(%error, "the limit of open files cannot be raised"),
+        Ok(limit) => {
+            let most = probes_within(setting, limit);
+            if most < setting {
+                tracing::warn!(
+                    limit,
+                    probe.max_concurrent = setting,
+                    effective = most,
+                    "fewer open files are allowed than probe.max_concurrent needs; fewer probes run at once"
+                );
+            }
+            most
+        }
+        Err(error) => {
+            tracing::warn!(%error, "the limit of open files cannot be raised");
+            setting
+        }
     }
+}
+
+/// As many of `setting` probes as `limit` open files allow, at least one.
+fn probes_within(setting: u32, limit: u64) -> u32 {
+    // Sockets of Consul and of the admin server, files, the runtime's own: about
+    // 25 of an idle daemon that reads Consul, more with several at `status`.
+    let reserve = (limit / 4).clamp(32, 128);
+    let most = limit.saturating_sub(reserve).max(1);
+    setting.min(u32::try_from(most).unwrap_or(u32::MAX))
 }
 
 impl Daemon {
@@ -177,7 +193,8 @@ impl Daemon {
             }
         };
 
-        let most = usize::try_from(settings.probe.max_concurrent).unwrap_or(usize::MAX);
+        let most = probes_at_once(settings.probe.max_concurrent);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
         let (probing, findings) = Probing::new(prober, most);
         let (writing, written) = Writing::new(target, Arc::clone(&metrics));
         let (saving, saves) = Saving::new(
@@ -367,4 +384,21 @@ async fn bind_admin(
         }
     }
     Ok((bound, token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::probes_within;
+
+    // P140
+    #[test]
+    fn a_low_limit_of_descriptors_leaves_some_for_the_rest() {
+        assert_eq!(probes_within(8192, 1 << 20), 8192);
+        assert_eq!(probes_within(8192, 8320), 8192);
+        assert_eq!(probes_within(8192, 8319), 8191);
+        assert_eq!(probes_within(8192, 1024), 896);
+        assert_eq!(probes_within(8192, 40), 8);
+        assert_eq!(probes_within(8192, 0), 1);
+        assert_eq!(probes_within(4, 40), 4);
+    }
 }
