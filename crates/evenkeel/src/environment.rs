@@ -8,16 +8,29 @@ use std::ffi::OsString;
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
+    /// The names of those that are not UTF-8, as far as they can be written.
+    not_utf8: Vec<String>,
 }
 
 impl Environment {
     /// Takes the variables as the system gives them. One that is not UTF-8 is
-    /// left out: no name or value that means anything here is.
+    /// left out, but its name is kept: see [`Environment::not_utf8`].
     pub fn from_os(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        variables
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect()
+        let mut taken = Self::default();
+        for (name, value) in variables {
+            match (name.into_string(), value.into_string()) {
+                (Ok(name), Ok(value)) => drop(taken.variables.insert(name, value)),
+                (Ok(name), Err(_)) => taken.not_utf8.push(name),
+                (Err(name), _) => taken.not_utf8.push(name.to_string_lossy().into_owned()),
+            }
+        }
+        taken.not_utf8.sort();
+        taken
+    }
+
+    /// The names of the variables whose name or value is not UTF-8.
+    pub fn not_utf8(&self) -> impl Iterator<Item = &str> {
+        self.not_utf8.iter().map(String::as_str)
     }
 
     /// The value of `name`; an empty one counts as not set, as in Consul's
@@ -42,6 +55,7 @@ impl FromIterator<(String, String)> for Environment {
     fn from_iter<T: IntoIterator<Item = (String, String)>>(variables: T) -> Self {
         Self {
             variables: variables.into_iter().collect(),
+            not_utf8: Vec::new(),
         }
     }
 }

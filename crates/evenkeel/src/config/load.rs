@@ -115,6 +115,7 @@ pub fn load(inputs: &Inputs, environment: &Environment) -> Loaded {
         layers.push(file(&path, &mut faults, &mut unreadable));
     }
     layers.push(variables::ours(environment, shape, &mut faults));
+    variables::not_utf8(environment, &mut faults);
     layers.push(variables::flags(&inputs.flags, shape, &mut faults));
 
     for layer in &mut layers {

@@ -760,3 +760,28 @@ proptest! {
             .load();
     }
 }
+
+#[test]
+fn variables_that_are_not_text_are_faults_if_they_are_for_us() {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt as _;
+    let broken = || OsString::from_vec(b"a\xff".to_vec());
+    let environment = Environment::from_os([
+        ("CONSUL_HTTP_TOKEN".into(), broken()),
+        ("EVENKEEL_CONSUL__ADDRESS".into(), broken()),
+        (OsString::from_vec(b"EVENKEEL_\xff".to_vec()), "1".into()),
+        // Not for us.
+        ("PS1".into(), broken()),
+        (broken(), "1".into()),
+    ]);
+    let faults = load(&Inputs::default(), &environment).faults;
+    let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "CONSUL_HTTP_TOKEN: is not UTF-8",
+            "EVENKEEL_CONSUL__ADDRESS: is not UTF-8",
+            "EVENKEEL_\u{fffd}: is not UTF-8",
+        ]
+    );
+}

@@ -30,6 +30,9 @@ const CONSUL: [(&str, &str); 12] = [
     ("CONSUL_PARTITION", "consul.partition"),
 ];
 
+/// The one that says the opposite of its setting.
+const SSL_VERIFY: &str = "CONSUL_HTTP_SSL_VERIFY";
+
 fn named(name: &str) -> Place {
     Place::Named(Arc::from(name))
 }
@@ -63,8 +66,7 @@ pub(super) fn consul(environment: &Environment, shape: &Shape, faults: &mut Vec<
             Err(text) => faults.push(fault(name, "", text)),
         }
     }
-    // The one that says the opposite of its setting.
-    let name = "CONSUL_HTTP_SSL_VERIFY";
+    let name = SSL_VERIFY;
     if let Some(text) = environment.get(name) {
         match boolean(text) {
             Some(verify) => {
@@ -111,6 +113,16 @@ pub(super) fn ours(environment: &Environment, shape: &Shape, faults: &mut Vec<Fa
     Layer {
         name: LayerName::Environment,
         root,
+    }
+}
+
+/// Variables that would be read if they were text.
+pub(super) fn not_utf8(environment: &Environment, faults: &mut Vec<Fault>) {
+    for name in environment.not_utf8() {
+        let consul = name == SSL_VERIFY || CONSUL.iter().any(|(known, _)| *known == name);
+        if consul || name.starts_with(PREFIX) || name == "STATE_DIRECTORY" {
+            faults.push(fault(name, "", "is not UTF-8".to_owned()));
+        }
     }
 }
 
