@@ -332,10 +332,8 @@ impl Driver {
         } = view;
         self.set_trouble(degraded);
         let said: HashSet<&Unsupported> = self.known.unsupported.iter().collect();
-        for new in unsupported.iter().filter(|entry| !said.contains(entry)) {
-            self.reporting
-                .fault(Kind::Unsupported, Some(&new.id), &new.reason);
-        }
+        let new = unsupported.iter().filter(|entry| !said.contains(entry));
+        self.reporting.unsupported(new);
         let said: HashSet<&CatalogFault> = self.known.faults.iter().collect();
         for new in faults.iter().filter(|fault| !said.contains(fault)) {
             self.reporting

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -5,6 +6,7 @@ use evenkeel_engine::{CheckId, Event, EventKind, StateRestart};
 use evenkeel_probe::Report;
 use evenkeel_threshold::{Status, Timestamp};
 
+use crate::catalog::Unsupported;
 use crate::clock::{Clock, rfc3339};
 use crate::daemon::conversions::excerpt;
 use crate::events::{EventLine, EventLog, Kind};
@@ -187,12 +189,35 @@ impl Reporting {
         self.events.write(&line);
     }
 
+    /// Checks that are not probed. There may be tens of thousands in the first
+    /// list: an event for each, and a line in the log for each kind.
+    pub(super) fn unsupported<'a>(&self, checks: impl IntoIterator<Item = &'a Unsupported>) {
+        let mut kinds: BTreeMap<&str, (usize, &Unsupported)> = BTreeMap::new();
+        for check in checks {
+            kinds.entry(check.kind).or_insert((0, check)).0 += 1;
+            self.event_of_fault(Kind::Unsupported, Some(&check.id), &check.reason);
+        }
+        for (kind, (checks, first)) in kinds {
+            tracing::warn!(
+                kind,
+                checks,
+                first = %first.id,
+                reason = excerpt(&first.reason),
+                "checks that are not probed"
+            );
+        }
+    }
+
     /// Something is wrong with a check's entry in the catalog.
     pub(super) fn fault(&self, kind: Kind, id: Option<&CheckId>, text: &str) {
         match id {
             Some(id) => tracing::warn!(check = %id, "{}", excerpt(text)),
             None => tracing::warn!("{}", excerpt(text)),
         }
+        self.event_of_fault(kind, id, text);
+    }
+
+    fn event_of_fault(&self, kind: Kind, id: Option<&CheckId>, text: &str) {
         let mut line = self.line(self.clock.now(), kind);
         line.check = id.map(Into::into);
         line.text = Some(excerpt(text));
@@ -262,4 +287,63 @@ fn restart(reason: StateRestart) -> String {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::path::Path;
+
+    use super::*;
+    use crate::events::EventLogOptions;
+
+    fn reporting(dir: &Path) -> Reporting {
+        let log = EventLog::open(&EventLogOptions {
+            path: Some(dir.join("events.jsonl")),
+            max_bytes: 0,
+            keep: 0,
+        });
+        Reporting::new(Clock::start(), log.unwrap(), Arc::new(Metrics::new()))
+    }
+
+    /// The log of what `run` does.
+    fn log(dir: &Path, run: impl FnOnce()) -> String {
+        let path = dir.join("log");
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(Arc::new(File::create(&path).unwrap()))
+            .finish();
+        tracing::subscriber::with_default(subscriber, run);
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    // P051: said, but not in 20,000 lines at the start.
+    #[tokio::test]
+    async fn unsupported_checks_are_one_line_per_kind_and_one_event_each() {
+        let dir = tempfile::tempdir().unwrap();
+        let reporting = reporting(dir.path());
+        let check = |kind: &'static str, n: usize| Unsupported {
+            id: CheckId::new("", "", "node", "", &format!("{kind}-{n}")),
+            kind,
+            reason: format!("{kind} is not supported"),
+        };
+        let mut checks: Vec<_> = (0..200).map(|n| check("grpc", n)).collect();
+        checks.push(check("ttl", 0));
+        let log = log(dir.path(), || reporting.unsupported(&checks));
+        let lines: Vec<_> = log.lines().collect();
+        assert_eq!(lines.len(), 2, "{log}");
+        for part in [
+            "kind=\"grpc\"",
+            "checks=200",
+            "grpc-0",
+            "grpc is not supported",
+        ] {
+            assert!(lines[0].contains(part), "{part}: {log}");
+        }
+        assert!(lines[1].contains("checks=1 "), "{log}");
+        reporting.close();
+        let events = std::fs::read_to_string(dir.path().join("events.jsonl")).unwrap();
+        assert_eq!(events.matches("\"event\":\"unsupported\"").count(), 201);
+        assert!(events.contains("grpc-199"), "{events}");
+    }
 }
