@@ -60,7 +60,7 @@ async fn what_is_no_list_is_an_error_that_says_where() {
         matches!(error.kind(), ErrorKind::Decode { offset: 0, .. }),
         "{error}"
     );
-    let error = list_error(Reply::json(r#"[{"Node":"a"},{"Node":7}]"#)).await;
+    let error = list_error(Reply::json(r#"[{"Node":"a"},{"Node":x}]"#)).await;
     assert!(
         matches!(error.kind(), ErrorKind::Decode { offset: 14, .. }),
         "{error}"

@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use super::Client;
+use super::listed::Listed;
 use super::transport::Patience;
 use crate::answer::{Answer, Meta};
 use crate::error::{Error, ErrorKind};
@@ -98,7 +98,8 @@ impl Client {
     ///
     /// # Errors
     /// As [`leader`](Self::leader), and a cut or garbled answer. After an
-    /// error, forget what was handed out: it is not the whole list.
+    /// error, forget what was handed out: it is not the whole list. A field of
+    /// an unexpected type is no error: the element says so in its `faults`.
     pub async fn each_check(
         &self,
         query: &Query,
@@ -313,7 +314,7 @@ impl Client {
         query
     }
 
-    async fn list<T: DeserializeOwned + Send>(
+    async fn list<T: Listed + Send>(
         &self,
         request: Request<Bytes>,
         query: &Query,

@@ -3,6 +3,7 @@
 mod calls;
 mod connect;
 mod files;
+mod listed;
 mod register;
 mod tls;
 mod token;

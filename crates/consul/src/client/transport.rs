@@ -13,11 +13,13 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
 use super::connect::Connector;
+use super::listed::{Listed, listed};
 use super::token::TokenSource;
 use super::{ConfigError, tls};
+
 use crate::answer::{Meta, retry_after};
 use crate::config::{Address, Config};
-use crate::decode::{ArraySplitter, DecodeReason, element};
+use crate::decode::{ArraySplitter, DecodeReason};
 use crate::error::{EXCERPT, Error, ErrorKind, Excerpt};
 use crate::request;
 
@@ -173,7 +175,7 @@ impl Transport {
     }
 
     /// Sends a request for a list and hands out its elements as they come in.
-    pub(super) async fn each<T: DeserializeOwned>(
+    pub(super) async fn each<T: Listed>(
         &self,
         request: Request<Bytes>,
         patience: Patience,
@@ -203,7 +205,7 @@ impl Transport {
                         limit: limits.list,
                     });
                 }
-                let one = |json: &[u8]| element(json).map(&mut take);
+                let one = |json: &[u8]| listed(json).map(&mut take);
                 splitter.feed(&chunk, one).map_err(undecodable)?;
                 if splitter.elements() > limits.elements {
                     let (what, unit) = ("the list", "elements");

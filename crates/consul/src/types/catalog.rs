@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Extra, HealthCheck, is_default, nullable};
+use super::{Extra, FieldFault, HealthCheck, is_default, nullable};
 
 /// Where a node or a service is, as newer servers know it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -56,6 +56,9 @@ pub struct Node {
     /// What this crate does not know.
     #[serde(flatten)]
     pub extra: Extra,
+    /// Fields that could not be read, and have their defaults for it.
+    #[serde(skip)]
+    pub faults: Vec<FieldFault>,
 }
 
 /// An instance of a service with its node, of `/v1/catalog/service/NAME`.
@@ -113,6 +116,9 @@ pub struct CatalogService {
     /// What this crate does not know.
     #[serde(flatten)]
     pub extra: Extra,
+    /// Fields that could not be read, and have their defaults for it.
+    #[serde(skip)]
+    pub faults: Vec<FieldFault>,
 }
 
 /// A service as part of its node.
@@ -182,6 +188,9 @@ pub struct ServiceHealth {
     /// The checks of the service and of its node.
     #[serde(deserialize_with = "nullable")]
     pub checks: Vec<HealthCheck>,
+    /// Fields that could not be read, and have their defaults for it.
+    #[serde(skip)]
+    pub faults: Vec<FieldFault>,
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Extra, is_default, nullable};
+use super::{Extra, FieldFault, is_default, nullable};
 use crate::duration::GoDuration;
 
 /// The status of a check, from best to worst.
@@ -121,6 +121,9 @@ pub struct HealthCheck {
     /// What this crate does not know.
     #[serde(flatten)]
     pub extra: Extra,
+    /// Fields that could not be read, and have their defaults for it.
+    #[serde(skip)]
+    pub faults: Vec<FieldFault>,
 }
 
 impl HealthCheck {

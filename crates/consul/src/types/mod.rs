@@ -8,12 +8,14 @@ mod acl;
 mod agent;
 mod catalog;
 mod check;
+mod fault;
 mod registration;
 
 pub use acl::{AclAccess, AclQuestion};
 pub use agent::{AgentConfig, AgentSelf};
 pub use catalog::{CatalogService, Locality, Node, NodeService, NodeServices, ServiceHealth};
 pub use check::{CheckDefinition, CheckRef, HealthCheck, Status, UnknownStatus};
+pub use fault::FieldFault;
 pub use registration::{Deregistration, Registration, ServiceRegistration};
 
 use std::collections::BTreeMap;

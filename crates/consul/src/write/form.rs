@@ -56,7 +56,11 @@ impl WriteForm {
     pub fn of(check: &HealthCheck) -> Self {
         // The record of another cluster cannot be written at all; the
         // register path finds that out and says so.
-        if !survives_transaction(&check.definition) || !check.peer_name.is_empty() {
+        // What could not be read is lost unless the whole record is sent.
+        if !survives_transaction(&check.definition)
+            || !check.peer_name.is_empty()
+            || !check.faults.is_empty()
+        {
             return Self::Register;
         }
         let mut text = String::new();

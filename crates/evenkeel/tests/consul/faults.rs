@@ -119,7 +119,11 @@ fn a_list_that_cannot_be_read_changes_nothing_but_readiness() {
                 b"HTTP/1.1 200 OK\r\nX-Consul-Index: 9\r\nConnection: close\r\n\r\n[".to_vec(),
             )),
         ),
-        ("garbage", Fault::List(Reply::json("[{\"Node\": 5}]"))),
+        ("garbage", Fault::List(Reply::json("[{\"Node\": 5"))),
+        (
+            "an entry without a readable name",
+            Fault::List(Reply::json("[{\"Node\": 5}]").header("X-Consul-Index", "8")),
+        ),
         ("no JSON", Fault::List(Reply::json("<html>"))),
         ("an object", Fault::List(Reply::json("{}"))),
         ("a closed connection", Fault::List(Reply::Close)),
@@ -162,6 +166,56 @@ fn a_list_that_cannot_be_read_changes_nothing_but_readiness() {
         .filter(|request| request.path() == "/v1/txn" && request.body != b"[]")
         .count();
     assert_eq!(writes, 0);
+    daemon.stop();
+}
+
+// P044: Consul 1.8.7 takes and answers such definitions.
+#[test]
+fn an_entry_that_cannot_be_read_leaves_the_others_alone() {
+    let targets = Targets::start();
+    let consul = FakeConsul::start(&targets);
+    let dir = tempfile::tempdir().unwrap();
+    let url = targets.url("a");
+    let odd = |name: &str, definition: Value| {
+        json!({"Node": name, "CheckID": name, "Status": "passing", "ServiceID": name,
+            "ServiceName": "web", "ModifyIndex": 5, "Definition": definition})
+    };
+    let list = json!([
+        odd("negative", json!({"HTTP": url, "Interval": "-1s"})),
+        odd("text", json!({"HTTP": url, "Interval": "1s", "Timeout": "abc"})),
+        odd("after", json!({"HTTP": url, "Interval": "1s", "DeregisterCriticalServiceAfter": -5})),
+        odd("none", json!({"HTTP": url})),
+        odd("short", json!({"HTTP": url, "Interval": "100ms"})),
+        odd("method", json!({"HTTP": url, "Interval": "1s", "Method": 7})),
+        odd("whole", json!("x")),
+        {"Node": ["x"], "CheckID": "lost"},
+        odd("good", json!({"HTTP": targets.url("b"), "Interval": "1s"})),
+    ]);
+    consul.set(Fault::List(
+        Reply::json(list.to_string()).header("X-Consul-Index", "6"),
+    ));
+    let daemon = TestDaemon::start(settings(&consul.stub.address(), dir.path()));
+    eventually("the good one is probed", || {
+        (targets.probes("b") > 1).then_some(())
+    });
+    let report = daemon.report();
+    let fault = |wanted: &str| {
+        let mut texts = report.faults.iter().map(|fault| format!("{fault:?}"));
+        assert!(
+            texts.any(|text| text.contains(wanted)),
+            "{wanted}: {:?}",
+            report.faults
+        );
+    };
+    fault("Definition.Interval: ");
+    fault("Definition.Timeout: ");
+    fault("Definition.DeregisterCriticalServiceAfter: ");
+    fault("Definition.Method: ");
+    fault("missing or zero");
+    fault("shorter than the minimum");
+    fault("(/lost)");
+    assert_eq!(report.checks.len(), 7);
+    assert!(daemon.check("whole", "whole").is_none());
     daemon.stop();
 }
 

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel_consul::types::HealthCheck;
+use evenkeel_consul::types::{FieldFault, HealthCheck};
 use evenkeel_consul::write::WriteForm;
 use evenkeel_engine::{CatalogCheck, CheckId, output_hash};
 use evenkeel_probe::Definition;
@@ -47,6 +47,8 @@ pub(super) struct Checks {
     unsupported: Vec<Unsupported>,
     faults: Vec<CatalogFault>,
     names: HashSet<Arc<str>>,
+    /// Entries whose names cannot be read: any check may be one of them.
+    nameless: usize,
 }
 
 /// A list while it comes in.
@@ -54,15 +56,18 @@ pub(super) struct Checks {
 pub(super) struct Incoming {
     list: Checks,
     default_timeout: Duration,
+    minimum_interval: Duration,
     taken: usize,
 }
 
 impl Incoming {
-    /// `default_timeout` is for checks that set none.
-    pub(super) fn new(default_timeout: Duration) -> Self {
+    /// `default_timeout` is for checks that set none; an interval below
+    /// `minimum_interval` is a fault.
+    pub(super) fn new(default_timeout: Duration, minimum_interval: Duration) -> Self {
         Self {
             list: Checks::default(),
             default_timeout,
+            minimum_interval,
             taken: 0,
         }
     }
@@ -78,6 +83,18 @@ impl Incoming {
         if check.check_id == NODE_HEALTH_CHECK || self.is_too_long() {
             return;
         }
+        if check.faults.iter().any(|fault| names(&fault.path)) {
+            self.list.nameless += 1;
+            self.list.faults.push(CatalogFault {
+                id: None,
+                text: format!(
+                    "an entry of the list of checks cannot be read ({}): {}",
+                    check.reference(),
+                    listed(&check.faults)
+                ),
+            });
+            return;
+        }
         let id = CheckId::new(
             &check.partition,
             &check.namespace,
@@ -85,6 +102,22 @@ impl Incoming {
             &check.service_id,
             &check.check_id,
         );
+        if !check.faults.is_empty() {
+            self.list.faults.push(CatalogFault {
+                id: Some(id.clone()),
+                text: format!("fields cannot be read: {}", listed(&check.faults)),
+            });
+        }
+        if check.faults.iter().any(|fault| fault.path == "ModifyIndex") {
+            // Its status cannot be written without taking the risk of undoing
+            // somebody else's write.
+            self.list.unsupported.push(Unsupported {
+                id,
+                kind: "other",
+                reason: "not probed: its ModifyIndex cannot be read".to_owned(),
+            });
+            return;
+        }
         let definition = match probed(check, self.default_timeout) {
             Probed::As(definition) => definition,
             Probed::Not { kind, reason } => {
@@ -96,6 +129,12 @@ impl Incoming {
             self.list.faults.push(CatalogFault {
                 id: Some(id.clone()),
                 text: format!("the definition is wrong: {text}"),
+            });
+        }
+        if let Some(text) = odd_interval(check, self.minimum_interval) {
+            self.list.faults.push(CatalogFault {
+                id: Some(id.clone()),
+                text: text.to_owned(),
             });
         }
         let fields = Fields {
@@ -146,6 +185,35 @@ impl Incoming {
     }
 }
 
+/// Whether a field is one of those that name a check; the element as a whole
+/// counts.
+fn names(path: &str) -> bool {
+    matches!(
+        path,
+        "" | "Node" | "CheckID" | "ServiceID" | "Namespace" | "Partition"
+    )
+}
+
+fn listed(faults: &[FieldFault]) -> String {
+    let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    texts.join("; ")
+}
+
+/// What is to be said of an interval that is not taken as it is. (P044)
+fn odd_interval(check: &HealthCheck, minimum: Duration) -> Option<&'static str> {
+    let interval = check.definition.interval.get();
+    if interval.is_zero() {
+        let said = |fault: &FieldFault| fault.path == "Definition.Interval";
+        // One that cannot be read has its own line.
+        (!check.faults.iter().any(said))
+            .then_some("the interval is missing or zero: the default is taken")
+    } else if interval < minimum {
+        Some("the interval is shorter than the minimum, which is taken")
+    } else {
+        None
+    }
+}
+
 /// Whether a check's notes may have something for us. What exactly is a
 /// directive is decided elsewhere.
 fn has_directive(notes: &str) -> bool {
@@ -173,6 +241,11 @@ impl Unknown {
 impl Checks {
     pub(super) fn len(&self) -> usize {
         self.entries.len() + self.unsupported.len()
+    }
+
+    /// Entries whose names cannot be read.
+    pub(super) fn nameless(&self) -> usize {
+        self.nameless
     }
 
     /// Checks of `self` that `now` has not, in any form.

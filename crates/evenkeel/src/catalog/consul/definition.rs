@@ -28,6 +28,16 @@ pub(super) const NODE_HEALTH_CHECK: &str = "externalNodeHealth";
 /// it is critical with that text at each probe.
 pub(super) fn probed(check: &HealthCheck, default_timeout: Duration) -> Probed {
     let definition = &check.definition;
+    // A probe without it would be another one than was asked for.
+    if let Some(fault) = check.faults.iter().find(|fault| is_needed(&fault.path)) {
+        return Probed::As(Definition::Faulty(fault.to_string().into()));
+    }
+    if check.faults.iter().any(|fault| fault.path == "Definition") {
+        return Probed::Not {
+            kind: "other",
+            reason: "not probed: its definition cannot be read".to_owned(),
+        };
+    }
     let timeout = match definition.timeout.get() {
         Duration::ZERO => default_timeout,
         timeout => timeout,
@@ -40,6 +50,27 @@ pub(super) fn probed(check: &HealthCheck, default_timeout: Duration) -> Probed {
         return not_probed(check);
     };
     Probed::As(made.unwrap_or_else(|error| Definition::Faulty(error.to_string().into())))
+}
+
+/// Whether a field decides what an HTTP or TCP probe does, times aside.
+fn is_needed(path: &str) -> bool {
+    let Some(field) = path.strip_prefix("Definition.") else {
+        return false;
+    };
+    matches!(
+        field.split('.').next(),
+        Some(
+            "HTTP"
+                | "Header"
+                | "Method"
+                | "Body"
+                | "DisableRedirects"
+                | "TLSServerName"
+                | "TLSSkipVerify"
+                | "TCP"
+                | "TCPUseTLS"
+        )
+    )
 }
 
 fn http(definition: &CheckDefinition, timeout: Duration) -> Result<Definition, DefinitionError> {

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use evenkeel_consul::types::FieldFault;
 use evenkeel_consul::{Error, Meta as AnswerMeta, Query};
 use tokio::sync::mpsc;
 
@@ -31,20 +32,36 @@ pub(super) async fn watch(consul: Arc<Consul>, updates: mpsc::Sender<Update>) {
     }
 }
 
+/// Faulty entries of one list that are named.
+const MOST_NAMED: usize = 20;
+
+/// Adds the faults of an entry called `name`, unless there are many already.
+pub(super) fn note(faults: &mut Vec<String>, name: &str, found: &[FieldFault]) {
+    for fault in found {
+        if faults.len() < MOST_NAMED {
+            faults.push(format!("{name:?}: fields cannot be read: {fault}"));
+        }
+    }
+}
+
 /// The nodes with their metadata, as far as they matter.
 pub(super) type Nodes = HashMap<Name, Option<Meta>>;
 
 /// Reads the nodes.
 pub(super) async fn read(consul: &Consul, query: &Query) -> Result<(AnswerMeta, Nodes), Error> {
     let mut nodes = Nodes::new();
+    let mut faults = Vec::new();
     let result = consul
         .client
         .each_node(query, |node| {
+            note(&mut faults, &node.node, &node.faults);
             if nodes.len() < MOST {
                 nodes.insert(Name::node(&node.partition, &node.node), relevant(node.meta));
             }
         })
         .await;
     consul.read("nodes", result.as_ref().ok());
-    Ok((result?, nodes))
+    let meta = result?;
+    consul.found("nodes".to_owned(), faults);
+    Ok((meta, nodes))
 }

@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::catalog::consul::metadata::{Meta, Name, relevant};
+use crate::catalog::consul::nodes::note;
 use crate::catalog::consul::poll::Poll;
 use crate::catalog::consul::start::{Consul, MOST, Update};
 
@@ -26,9 +27,11 @@ pub(super) type Instances = Vec<(Name, Option<Meta>)>;
 /// Reads the instances of one service on external nodes.
 pub(super) async fn read(consul: &Consul, service: &str) -> Result<Instances, Error> {
     let mut instances = Instances::new();
+    let mut faults = Vec::new();
     let result = consul
         .client
         .each_instance(service, &consul.query, |service| {
+            note(&mut faults, &service.node, &service.faults);
             if instances.len() < MOST {
                 let name = Name::instance(
                     &service.partition,
@@ -41,7 +44,9 @@ pub(super) async fn read(consul: &Consul, service: &str) -> Result<Instances, Er
         })
         .await;
     consul.read("service", result.as_ref().ok());
-    result.map(|_| instances)
+    result?;
+    consul.found(format!("service {service:?}"), faults);
+    Ok(instances)
 }
 
 /// Watches the services on external nodes: their names by long poll, their

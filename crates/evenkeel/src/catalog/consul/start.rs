@@ -1,7 +1,7 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use evenkeel_consul::Error;
@@ -18,7 +18,7 @@ use crate::catalog::consul::nodes::Nodes;
 use crate::catalog::consul::poll::{Next, Poll};
 use crate::catalog::consul::services::Instances;
 use crate::catalog::consul::{nodes, services};
-use crate::catalog::{CatalogMessage, CatalogSender, CatalogView};
+use crate::catalog::{CatalogFault, CatalogMessage, CatalogSender, CatalogView};
 use crate::config::Settings;
 use crate::metrics::Metrics;
 use crate::thresholds::Resolver;
@@ -52,9 +52,31 @@ pub(super) struct Consul {
     /// Notified when Consul is found to be well: whoever waits after an error
     /// tries again.
     pub(super) well: Arc<Notify>,
+    /// What is wrong with metadata, by the list it was found in.
+    faults: Mutex<BTreeMap<String, Vec<String>>>,
 }
 
 impl Consul {
+    /// Takes note of what is wrong in a list of nodes or in a service.
+    pub(super) fn found(&self, list: String, faults: Vec<String>) {
+        let mut known = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        if faults.is_empty() {
+            known.remove(&list);
+        } else {
+            known.insert(list, faults);
+        }
+    }
+
+    /// All that is wrong with metadata.
+    fn faults(&self) -> Vec<CatalogFault> {
+        let known = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = |(list, faults): (&String, &Vec<String>)| CatalogFault {
+            id: None,
+            text: format!("{list}: {}", faults.join("; ")),
+        };
+        known.iter().map(text).collect()
+    }
+
     /// Counts a read of `list`; `meta` is none if it failed.
     pub(super) fn read(&self, list: &'static str, meta: Option<&AnswerMeta>) {
         let seconds = meta.map_or(0.0, |meta| meta.transfer.as_secs_f64());
@@ -122,6 +144,7 @@ pub fn start(
             wait: settings.consul.wait,
             metrics,
             well: Arc::clone(&well),
+            faults: Mutex::default(),
         })
     };
     let mut tasks = JoinSet::new();
@@ -143,6 +166,8 @@ struct Watch {
     consul: Arc<Consul>,
     settings: watch::Receiver<Arc<Settings>>,
     sender: CatalogSender,
+    /// Faults of metadata that the latest view had.
+    said: Vec<CatalogFault>,
     resolver: Resolver,
     metadata: Metadata,
     checks: Checks,
@@ -175,6 +200,7 @@ impl Watch {
             consul,
             settings,
             sender,
+            said: Vec::new(),
             resolver,
             metadata: Metadata::default(),
             checks: Checks::default(),
@@ -263,9 +289,15 @@ impl Watch {
 
     fn read(&self, query: Query) -> Reading {
         let consul = Arc::clone(&self.consul);
-        let default_timeout = self.settings.borrow().probe.default_timeout;
+        let (default_timeout, minimum_interval) = {
+            let settings = self.settings.borrow();
+            (
+                settings.probe.default_timeout,
+                settings.schedule.minimum_interval,
+            )
+        };
         Box::pin(async move {
-            let mut incoming = Incoming::new(default_timeout);
+            let mut incoming = Incoming::new(default_timeout, minimum_interval);
             let result = consul
                 .client
                 .each_check(&query, |check| incoming.take(&check))
@@ -306,7 +338,7 @@ impl Watch {
                 false
             }
         };
-        if changed && self.seen {
+        if self.seen && (changed || self.said != self.consul.faults()) {
             self.send_view().await?;
         }
         Some(())
@@ -338,7 +370,16 @@ impl Watch {
         let missing = self.checks.missing_in(&now, &self.keep);
         let mut doubt = None;
         self.keep.clear();
-        if !missing.is_empty() {
+        if now.nameless() > 0 && !missing.is_empty() {
+            // Any of those missing may be one of those that cannot be read.
+            self.keep = missing.kept(&[]);
+            doubt = Some(format!(
+                "{} checks are missing in Consul's list, and {} of its entries cannot be read",
+                missing.len(),
+                now.nameless()
+            ));
+            now.keep(&self.checks, &self.keep);
+        } else if !missing.is_empty() {
             match self.consul.client.authorize(&missing.questions()).await {
                 Ok(allowed) => {
                     self.keep = missing.kept(&allowed);
@@ -419,6 +460,8 @@ impl Watch {
                 degraded,
             )
             .await;
+        self.said = self.consul.faults();
+        view.faults.extend(self.said.iter().cloned());
         if self.is_patient() {
             view.checks
                 .retain(|watched| self.checks.is_known(&watched.check.id, &self.metadata));
