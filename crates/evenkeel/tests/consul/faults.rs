@@ -16,6 +16,8 @@ enum Fault {
     List(Reply),
     /// An empty list, and no right to see what is missing.
     Blind,
+    /// The same, and the index has not moved.
+    BlindAtOnce,
     /// There is a leader, but too much is asked of it.
     Busy,
 }
@@ -55,6 +57,7 @@ fn answer(request: &Request, fault: &Fault, urls: &[String; 2]) -> Reply {
     match (request.path(), fault) {
         ("/v1/health/state/any", Fault::List(reply)) => reply.clone(),
         ("/v1/health/state/any", Fault::Blind) => Reply::json("[]").header("X-Consul-Index", "8"),
+        ("/v1/health/state/any", Fault::BlindAtOnce) => list(json!([])),
         ("/v1/health/state/any", _) => list(
             names
                 .iter()
@@ -83,7 +86,7 @@ fn answer(request: &Request, fault: &Fault, urls: &[String; 2]) -> Reply {
         }
         ("/v1/txn", _) => Reply::json(r#"{"Results":[],"Errors":null}"#),
         ("/v1/status/leader", _) => Reply::json("\"10.0.0.1:8300\""),
-        ("/v1/internal/acl/authorize", Fault::Blind) => {
+        ("/v1/internal/acl/authorize", Fault::Blind | Fault::BlindAtOnce) => {
             let asked = request.json().as_array().map_or(0, Vec::len);
             Reply::json(json!(vec![json!({"Allow": false}); asked]).to_string())
         }
@@ -130,6 +133,7 @@ fn a_list_that_cannot_be_read_changes_nothing_but_readiness() {
         ("endless headers", Fault::List(endless_header)),
         ("a deep nest", Fault::List(Reply::json("[".repeat(100_000)))),
         ("a token without rights", Fault::Blind),
+        ("rights that went without a new index", Fault::BlindAtOnce),
     ];
     for (name, fault) in faults {
         eventually(&format!("ready before {name}"), || {

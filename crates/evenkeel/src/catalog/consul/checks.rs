@@ -77,6 +77,11 @@ impl Incoming {
         self.taken > MOST
     }
 
+    /// The number of checks so far.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
     /// Takes in one check.
     pub(super) fn take(&mut self, check: &HealthCheck) {
         self.taken += 1;

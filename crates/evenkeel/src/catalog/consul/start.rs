@@ -354,7 +354,9 @@ impl Watch {
                 tracing::warn!("Consul's indexes start anew: it was restored from a backup");
                 self.epoch = self.epoch.wrapping_add(1);
             }
-            if !news.changed && self.seen && self.doubt.is_none() {
+            // A token that loses rights gets a shorter list at the same index.
+            let shrank = incoming.len() < self.checks.len();
+            if !news.changed && self.seen && self.doubt.is_none() && !shrank {
                 return self.healed("checks").await;
             }
         } else {
