@@ -160,9 +160,16 @@ pub(super) fn from_text(
             }
             table
         }
-        Shape::List(_) | Shape::Map(_) | Shape::Table(_) | Shape::Any => {
-            document::read_value(text, place)?
+        Shape::Map(_) | Shape::Table(_) => {
+            let node = document::read_value(text, place)?;
+            // Told here: a key of the table that is set later would replace it.
+            if !matches!(node.value, Value::Table(_) | Value::Null) {
+                let found = node.value.kind();
+                return Err(format!("expected a table ({{ … }}), found {found}"));
+            }
+            node
         }
+        Shape::List(_) | Shape::Any => document::read_value(text, place)?,
     })
 }
 

@@ -785,3 +785,15 @@ fn variables_that_are_not_text_are_faults_if_they_are_for_us() {
         ]
     );
 }
+
+#[test]
+fn a_wrong_value_for_a_table_is_told_whatever_is_set_in_it_later() {
+    let case = Case::default().flag("consul", "5");
+    let faults = case.flag("consul.address", "h:1").faults();
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(faults[0].contains("expected a table"), "{faults:?}");
+    let case = Case::default().flag("consul", "{ datacenter = \"a\" }");
+    let loaded = case.flag("consul.address", "h:1").load();
+    assert_eq!(loaded.faults, []);
+    assert_eq!(loaded.settings.consul.datacenter.as_deref(), Some("a"));
+}
