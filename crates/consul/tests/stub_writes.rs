@@ -147,6 +147,26 @@ async fn the_missing_are_told_from_the_stale() {
     assert_eq!(gone, [false, true, false, true, false]);
 }
 
+// A token without rights reads nothing: that does not mean that nothing is there.
+#[tokio::test]
+async fn a_check_that_may_not_be_written_nor_read_is_not_gone() {
+    let stub = Stub::start(|request| {
+        let (verb, _) = operations(request).remove(0);
+        if verb == "get" {
+            return Reply::json(r#"{"Results":[],"Errors":null}"#);
+        }
+        let body = json!({"Results": null, "Errors": [
+            {"OpIndex": 0, "What": "Permission denied"},
+        ]});
+        Reply::status(409, body.to_string())
+    });
+    let outcomes = stub_client(&stub).write_statuses(&[passing("n")]).await;
+    assert!(
+        matches!(&outcomes[0], WriteOutcome::Failed(error) if error.is_denied()),
+        "{outcomes:?}"
+    );
+}
+
 #[tokio::test]
 async fn namespaces_and_partitions_are_named_in_every_request() {
     // P064; Consul Enterprise, tested on a stub

@@ -275,6 +275,8 @@ impl Client {
         now.into_iter()
             .enumerate()
             .map(|(place, record)| match (faults.get(&place), record) {
+                // Whoever may not write may not read either, and is told nothing.
+                (Some(error), None) if is_denied(error) => failed(operation_failed(error)),
                 (_, None) => WriteOutcome::Gone,
                 (Some(error), Some(_)) => failed(operation_failed(error)),
                 (None, Some(record)) => WriteOutcome::stale(&record),
@@ -304,9 +306,13 @@ fn plan_again(writes: &[&StatusWrite], refused: &BTreeSet<String>) -> Option<Vec
     Some(format!("[{}]", operations?.join(",")).into_bytes())
 }
 
+fn is_denied(error: &OpError) -> bool {
+    error.what.contains("Permission denied") || error.what.contains("ACL not found")
+}
+
 pub(super) fn operation_failed(error: &OpError) -> ErrorKind {
     // Consul says 409 for the transaction; what matters is the operation.
-    let denied = error.what.contains("Permission denied") || error.what.contains("ACL not found");
+    let denied = is_denied(error);
     ErrorKind::Status {
         code: if denied {
             http::StatusCode::FORBIDDEN

@@ -301,6 +301,8 @@ fn engine_settings(settings: &Settings) -> evenkeel_engine::Settings {
         batch_gap: settings.write.batch_gap,
         batch_size: count(settings.write.batch_size),
         batches_in_flight: count(settings.write.batches_in_flight),
+        // Rights come back without a sign of it in any list.
+        refused_retry: std::time::Duration::from_secs(10),
         ..evenkeel_engine::Settings::default()
     }
 }
