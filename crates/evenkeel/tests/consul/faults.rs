@@ -74,7 +74,9 @@ fn answer(request: &Request, fault: &Fault, urls: &[String; 2]) -> Reply {
         ("/v1/catalog/nodes", _) => {
             list(json!([{"Node": "a", "Meta": {}}, {"Node": "b", "Meta": {}}]))
         }
-        ("/v1/catalog/services", _) => list(json!({"web": []})),
+        // Consul's router cleans paths: such a service cannot be asked for.
+        ("/v1/catalog/services", _) => list(json!({"a//b": [], "web": []})),
+        (path, _) if path.starts_with("/v1/catalog/service/a") => Reply::status(301, ""),
         ("/v1/catalog/service/web", _) => list(json!([
             {"Node": "a", "ServiceID": "a", "ServiceMeta": {}},
             {"Node": "b", "ServiceID": "b", "ServiceMeta": {}},
@@ -192,6 +194,9 @@ fn an_entry_that_cannot_be_read_leaves_the_others_alone() {
         odd("short", json!({"HTTP": url, "Interval": "100ms"})),
         odd("method", json!({"HTTP": url, "Interval": "1s", "Method": 7})),
         odd("whole", json!("x")),
+        {"Node": "path", "CheckID": "path", "Status": "passing", "ServiceID": "path",
+            "ServiceName": "a//b", "ModifyIndex": 5,
+            "Definition": {"HTTP": url, "Interval": "1s"}},
         {"Node": ["x"], "CheckID": "lost"},
         odd("good", json!({"HTTP": targets.url("b"), "Interval": "1s"})),
     ]);
@@ -218,7 +223,10 @@ fn an_entry_that_cannot_be_read_leaves_the_others_alone() {
     fault("missing or zero");
     fault("shorter than the minimum");
     fault("(/lost)");
-    assert_eq!(report.checks.len(), 7);
+    fault("a//b");
+    fault("301");
+    assert_eq!(report.checks.len(), 8);
+    assert!(daemon.readiness().ready, "{:?}", daemon.readiness());
     assert!(daemon.check("whole", "whole").is_none());
     daemon.stop();
 }

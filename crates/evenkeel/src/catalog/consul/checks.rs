@@ -282,6 +282,7 @@ impl Checks {
             unknown.nodes |= metadata.node(id.partition(), id.node()) == Known::No;
             if !id.service_id().is_empty()
                 && instance(metadata, id) == Known::No
+                && !metadata.is_unreadable(&entry.service_name)
                 && !unknown.services.contains(&*entry.service_name)
             {
                 unknown.services.insert(entry.service_name.to_string());
@@ -293,7 +294,12 @@ impl Checks {
     /// Whether the metadata of a check's service and node are known.
     pub(super) fn is_known(&self, id: &CheckId, metadata: &Metadata) -> bool {
         metadata.node(id.partition(), id.node()) != Known::No
-            && (id.service_id().is_empty() || instance(metadata, id) != Known::No)
+            && (id.service_id().is_empty()
+                || instance(metadata, id) != Known::No
+                || self
+                    .entries
+                    .get(id)
+                    .is_some_and(|entry| metadata.is_unreadable(&entry.service_name)))
     }
 
     /// The list as the daemon takes it. Metadata that are not known count as

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Metadata as far as thresholds are in it.
@@ -48,6 +48,8 @@ pub(super) struct Metadata {
     instances: HashMap<Name, Option<Meta>>,
     /// Instances of each service, so that those that are gone can be forgotten.
     services: HashMap<String, Vec<Name>>,
+    /// Services that nobody can read, whatever their metadata.
+    unreadable: HashSet<String>,
 }
 
 /// Whether anything is known of something, and what.
@@ -96,6 +98,30 @@ impl Metadata {
             }
         }
         changed
+    }
+
+    /// As [`set_service`](Self::set_service); none for one that cannot be read.
+    pub(super) fn take_service(
+        &mut self,
+        service: &str,
+        instances: Option<Vec<(Name, Option<Meta>)>>,
+    ) -> bool {
+        if instances.is_some() {
+            self.unreadable.remove(service);
+        } else {
+            self.unreadable.insert(service.to_owned());
+        }
+        self.set_service(service, instances.unwrap_or_default())
+    }
+
+    /// Whether a service is one that nobody can read.
+    pub(super) fn is_unreadable(&self, service: &str) -> bool {
+        self.unreadable.contains(service)
+    }
+
+    /// Forgets those that cannot be read and are not in `names`.
+    pub(super) fn keep_unreadable(&mut self, names: impl Fn(&str) -> bool) {
+        self.unreadable.retain(|name| names(name));
     }
 
     /// Services of which something is known and that are not in `names`.

@@ -24,8 +24,9 @@ const AT_ONCE: usize = 8;
 /// The instances of a service with their metadata, and their nodes'.
 pub(super) type Instances = Vec<(Name, Option<Meta>)>;
 
-/// Reads the instances of one service on external nodes.
-pub(super) async fn read(consul: &Consul, service: &str) -> Result<Instances, Error> {
+/// Reads the instances of one service on external nodes. None for one with a
+/// name that Consul's router takes for a path (`a//b`), and redirects.
+pub(super) async fn read(consul: &Consul, service: &str) -> Result<Option<Instances>, Error> {
     let mut instances = Instances::new();
     let mut faults = Vec::new();
     let result = consul
@@ -44,9 +45,16 @@ pub(super) async fn read(consul: &Consul, service: &str) -> Result<Instances, Er
         })
         .await;
     consul.read("service", result.as_ref().ok());
+    if let Err(error) = &result
+        && error.status().is_some_and(|code| code.is_redirection())
+    {
+        let text = format!("its metadata cannot be read under this name: {error}");
+        consul.found(format!("service {service:?}"), vec![text]);
+        return Ok(None);
+    }
     result?;
     consul.found(format!("service {service:?}"), faults);
-    Ok(instances)
+    Ok(Some(instances))
 }
 
 /// Watches the services on external nodes: their names by long poll, their

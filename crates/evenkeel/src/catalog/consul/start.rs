@@ -67,6 +67,19 @@ impl Consul {
         }
     }
 
+    /// Forgets the faults of services that are not in `names`.
+    fn keep_faults(&self, names: &[String]) {
+        let mut known = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_empty() {
+            return;
+        }
+        let listed: HashSet<String> = names
+            .iter()
+            .map(|name| format!("service {name:?}"))
+            .collect();
+        known.retain(|list, _| list == "nodes" || listed.contains(list));
+    }
+
     /// All that is wrong with metadata.
     fn faults(&self) -> Vec<CatalogFault> {
         let known = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,8 +103,8 @@ pub(super) enum Update {
     Nodes(Nodes),
     /// The names of all services on external nodes.
     Services(Arc<[String]>),
-    /// All instances of one service.
-    Service(String, Instances),
+    /// All instances of one service; none if it cannot be read.
+    Service(String, Option<Instances>),
     /// Every service has been read once.
     AllServices,
     /// A list cannot be read.
@@ -278,7 +291,7 @@ impl Watch {
                 }
                 Update::Services(_) => {}
                 Update::Service(name, instances) => {
-                    self.metadata.set_service(&name, instances);
+                    self.metadata.take_service(&name, instances);
                     self.troubles.remove("service");
                 }
                 Update::Trouble(list, why) => self.trouble(list, why).await?,
@@ -321,10 +334,14 @@ impl Watch {
             }
             Update::Service(name, instances) => {
                 self.healed("service").await?;
-                self.metadata.set_service(&name, instances)
+                self.metadata.take_service(&name, instances)
             }
             Update::Services(names) => {
                 self.healed("services").await?;
+                let listed =
+                    |name: &str| names.binary_search_by(|other| (**other).cmp(name)).is_ok();
+                self.metadata.keep_unreadable(listed);
+                self.consul.keep_faults(&names);
                 for gone in self.metadata.services_beside(|name| {
                     names.binary_search_by(|other| (**other).cmp(name)).is_ok()
                 }) {
@@ -430,7 +447,7 @@ impl Watch {
         for service in services {
             match services::read(&self.consul, &service).await {
                 Ok(instances) => {
-                    self.metadata.set_service(&service, instances);
+                    self.metadata.take_service(&service, instances);
                 }
                 // The rest would fail as well; the list is read again soon.
                 Err(_) => break,
