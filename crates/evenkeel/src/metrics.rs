@@ -94,7 +94,7 @@ pub struct Metrics {
     pub catalog_degraded: Gauge,
     /// Whether writes go through: 0 while Consul has no leader.
     pub writable: Gauge,
-    /// Whether another monitor was seen on the same checks.
+    /// Whether another monitor is seen on the same checks.
     pub other_monitor: Gauge,
     /// Lines that did not get into the event log.
     pub events_lost: Counter,
@@ -239,7 +239,7 @@ impl Metrics {
         let other_monitor = gauge(
             r,
             "other_monitor",
-            "1 if another monitor was seen on these checks",
+            "1 while another monitor is seen on these checks",
         );
         let events_lost = counter(r, "events_lost", "Lines that are missing in the event log");
         let state_saves = Family::<Label1, Counter>::default();

@@ -75,8 +75,8 @@ pub enum CatalogMessage {
     View(CatalogView),
     /// The list cannot be read; the last one stands. The text says why.
     Trouble(String),
-    /// Another monitor was seen at work on the same checks.
-    OtherMonitor(String),
+    /// Another monitor is registered that may write the same checks, or none is.
+    OtherMonitor(Option<String>),
 }
 
 /// The way from a catalog to the loop. Room for one message: a catalog that is

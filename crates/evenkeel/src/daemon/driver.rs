@@ -317,7 +317,7 @@ impl Driver {
                 self.set_trouble(Some(why));
                 self.ask_for_leader();
             }
-            CatalogMessage::OtherMonitor(text) => self.reporting.saw_other_monitor(text),
+            CatalogMessage::OtherMonitor(text) => self.reporting.registered_monitor(text),
         }
         self.survey(now);
     }
@@ -424,6 +424,7 @@ impl Driver {
 
     /// Counts all checks and judges the readiness.
     fn survey(&mut self, now: Timestamp) {
+        self.reporting.survey(now);
         let mut counts = [0; 3];
         let mut unwritten = 0;
         let mut unprobed = 0;

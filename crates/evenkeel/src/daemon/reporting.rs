@@ -28,7 +28,11 @@ pub(super) struct Reporting {
     first_list: bool,
     drifts: u32,
     drifts_since: Timestamp,
-    other_monitor: Option<String>,
+    /// Why statuses that are not ours are taken for another monitor's, and when
+    /// there was reason to for the last time.
+    foreign: Option<(String, Timestamp)>,
+    /// Another monitor that is registered.
+    registered: Option<String>,
 }
 
 impl Reporting {
@@ -40,7 +44,8 @@ impl Reporting {
             first_list: true,
             drifts: 0,
             drifts_since: clock.now(),
-            other_monitor: None,
+            foreign: None,
+            registered: None,
         }
     }
 
@@ -50,8 +55,9 @@ impl Reporting {
     }
 
     /// Why another monitor is believed to be at work, if it is.
-    pub(super) fn other_monitor(&self) -> Option<&str> {
-        self.other_monitor.as_deref()
+    pub(super) fn other_monitor(&self) -> impl Iterator<Item = &str> {
+        let foreign = self.foreign.as_ref().map(|(text, _)| text.as_str());
+        self.registered.as_deref().into_iter().chain(foreign)
     }
 
     /// Something happened to a check. `report` is the probe whose result is
@@ -224,15 +230,38 @@ impl Reporting {
         self.events.write(&line);
     }
 
-    /// Another monitor was seen. Said once per reason.
-    pub(super) fn saw_other_monitor(&mut self, text: String) {
-        if self.other_monitor.as_ref() == Some(&text) {
+    /// Another monitor is registered, or none is any more. Said once per change.
+    pub(super) fn registered_monitor(&mut self, text: Option<String>) {
+        if self.registered == text {
             return;
         }
+        match &text {
+            Some(text) => self.say_other_monitor(text),
+            None => tracing::info!("no other monitor is registered any more"),
+        }
+        self.registered = text;
+        self.set_other_monitor();
+    }
+
+    /// Lets go of what was true for its time only.
+    pub(super) fn survey(&mut self, now: Timestamp) {
+        if let Some((_, last)) = self.foreign
+            && now.saturating_since(last) > FOREIGN_WINDOW
+        {
+            tracing::info!("no other monitor writes the same checks any more");
+            self.foreign = None;
+            self.set_other_monitor();
+        }
+    }
+
+    fn say_other_monitor(&self, text: &str) {
         tracing::warn!("{text}");
-        self.daemon(Kind::OtherMonitor, Some(text.clone()));
-        self.metrics.other_monitor.set(1);
-        self.other_monitor = Some(text);
+        self.daemon(Kind::OtherMonitor, Some(text.to_owned()));
+    }
+
+    fn set_other_monitor(&self) {
+        let seen = self.other_monitor().next().is_some();
+        self.metrics.other_monitor.set(i64::from(seen));
     }
 
     /// Brings counters that others keep into the metrics.
@@ -252,12 +281,20 @@ impl Reporting {
             self.drifts_since = at;
         }
         self.drifts += 1;
-        if self.drifts == FOREIGN_DRIFTS {
-            self.saw_other_monitor(format!(
-                "another monitor seems to write the same checks, {id} among them: {FOREIGN_DRIFTS} statuses that are not ours within {} min",
-                FOREIGN_WINDOW.as_secs() / 60
-            ));
+        if self.drifts < FOREIGN_DRIFTS {
+            return;
         }
+        if let Some((_, last)) = &mut self.foreign {
+            *last = at;
+            return;
+        }
+        let text = format!(
+            "another monitor seems to write the same checks, {id} among them: {FOREIGN_DRIFTS} statuses that are not ours within {} min",
+            FOREIGN_WINDOW.as_secs() / 60
+        );
+        self.say_other_monitor(&text);
+        self.foreign = Some((text, at));
+        self.set_other_monitor();
     }
 
     fn line(&self, at: Timestamp, kind: Kind) -> EventLine {
@@ -345,5 +382,52 @@ mod tests {
         let events = std::fs::read_to_string(dir.path().join("events.jsonl")).unwrap();
         assert_eq!(events.matches("\"event\":\"unsupported\"").count(), 201);
         assert!(events.contains("grpc-199"), "{events}");
+    }
+
+    #[tokio::test]
+    async fn another_monitor_that_is_gone_is_let_go_of() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut reporting = reporting(dir.path());
+        let id = CheckId::new("", "", "node", "", "check");
+        let start = reporting.drifts_since;
+        let after = |seconds| start.saturating_add(Duration::from_secs(seconds));
+        let state = |reporting: &Reporting| {
+            let seen = reporting.other_monitor().count();
+            assert_eq!(
+                reporting.metrics.other_monitor.get(),
+                i64::from(seen > 0),
+                "the metric says the same"
+            );
+            seen
+        };
+
+        reporting.registered_monitor(Some("esm".to_owned()));
+        assert_eq!(state(&reporting), 1);
+        for second in 1..=5 {
+            reporting.drifted(after(second), &id);
+        }
+        assert_eq!(state(&reporting), 2);
+        reporting.registered_monitor(None);
+        assert_eq!(state(&reporting), 1, "it still writes");
+
+        // It goes on, and is one all the time.
+        for second in (10..=1800).step_by(10) {
+            reporting.drifted(after(second), &id);
+            reporting.survey(after(second));
+            assert_eq!(state(&reporting), 1, "after {second} s");
+        }
+        reporting.survey(after(1800 + 600));
+        assert_eq!(state(&reporting), 1);
+        reporting.survey(after(1800 + 601));
+        assert_eq!(state(&reporting), 0);
+
+        reporting.registered_monitor(Some("esm".to_owned()));
+        assert_eq!(state(&reporting), 1);
+        reporting.registered_monitor(None);
+        assert_eq!(state(&reporting), 0);
+        reporting.close();
+        let events = std::fs::read_to_string(dir.path().join("events.jsonl")).unwrap();
+        let said = events.matches("\"event\":\"other_monitor\"").count();
+        assert_eq!(said, 3, "once each time it comes: {events}");
     }
 }

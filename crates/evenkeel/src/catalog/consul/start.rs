@@ -8,6 +8,7 @@ use evenkeel_consul::Error;
 use evenkeel_consul::Meta as AnswerMeta;
 use evenkeel_consul::client::Client;
 use evenkeel_consul::request::{Consistency, Query};
+use evenkeel_consul::types::CatalogService;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -520,7 +521,7 @@ impl Watch {
     }
 }
 
-/// Says when consul-esm is registered in the same Consul: two monitors that
+/// Says whether consul-esm is registered in the same Consul: two monitors that
 /// write the same checks undo each other's work.
 async fn look_for_others(consul: Arc<Consul>, sender: CatalogSender) {
     loop {
@@ -528,21 +529,41 @@ async fn look_for_others(consul: Arc<Consul>, sender: CatalogSender) {
             .client
             .catalog_service(OTHER_MONITOR, &Query::default())
             .await;
+        // An error says nothing about it: what was said last holds.
         if let Ok(answer) = found
-            && let Some(instance) = answer.value.first()
-        {
-            let text = format!(
-                "{OTHER_MONITOR} is registered in this Consul ({} on node {}): if it watches the same nodes, both write the same checks",
-                instance.service_id, instance.node
-            );
-            if sender
-                .send(CatalogMessage::OtherMonitor(text))
+            && sender
+                .send(CatalogMessage::OtherMonitor(other_monitor(&answer.value)))
                 .await
                 .is_err()
-            {
-                return;
-            }
+        {
+            return;
         }
         tokio::time::sleep(OTHER_MONITOR_PERIOD).await;
+    }
+}
+
+fn other_monitor(instances: &[CatalogService]) -> Option<String> {
+    let CatalogService {
+        service_id, node, ..
+    } = instances.first()?;
+    Some(format!(
+        "{OTHER_MONITOR} is registered in this Consul ({service_id} on node {node}): if it watches the same nodes, both write the same checks"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_monitor_is_there_while_it_is_registered() {
+        let instance = CatalogService {
+            service_id: "consul-esm:1".to_owned(),
+            node: "agent".to_owned(),
+            ..CatalogService::default()
+        };
+        let said = other_monitor(&[instance]).unwrap();
+        assert!(said.contains("(consul-esm:1 on node agent)"), "{said}");
+        assert_eq!(other_monitor(&[]), None);
     }
 }
