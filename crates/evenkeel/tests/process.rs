@@ -346,3 +346,48 @@ fn a_damaged_state_is_set_aside() {
     let events = std::fs::read_to_string(dir.path().join("state/events.jsonl")).unwrap();
     assert!(events.contains("state_damaged"), "{events}");
 }
+
+// Two daemons would replace each other's snapshot and mix their events.
+#[test]
+fn a_state_directory_is_for_one_daemon() {
+    let (stub, _, count) = target();
+    let mut first = Process::start(&check("a", &stub.address(), ""), None);
+    eventually("it probes", || {
+        (count.load(Ordering::SeqCst) > 0).then_some(())
+    });
+    let dir = first.dir.path().to_owned();
+    let again = |name: &str| {
+        Command::new(env!("CARGO_BIN_EXE_evenkeel"))
+            .arg("run")
+            .arg("--file")
+            .arg(dir.join("checks.toml"))
+            .arg("--state-dir")
+            .arg(dir.join("state"))
+            .arg("--set")
+            .arg(format!("admin.listen=unix:{}", dir.join(name).display()))
+            .env_clear()
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(dir.join("log-again")).unwrap())
+            .spawn()
+            .unwrap()
+    };
+    let mut second = again("second.sock");
+    let status = eventually("the second is refused", || second.try_wait().unwrap());
+    let log = std::fs::read_to_string(first.path("log-again")).unwrap();
+    assert_eq!(status.code(), Some(73), "{log}");
+    assert!(log.contains("is in use by another evenkeel"), "{log}");
+    assert_eq!(first.events("started").len(), 1, "it left no trace");
+
+    // A daemon that was killed has let go of it.
+    first.signal("KILL");
+    assert_eq!(first.wait().code(), None);
+    let mut third = again("third.sock");
+    let started = evenkeel_testkit::wait_for(std::time::Duration::from_secs(60), || {
+        let ended = third.try_wait().unwrap().is_some();
+        (ended || first.events("started").len() == 2).then_some(!ended)
+    });
+    let _ = third.kill();
+    let _ = third.wait();
+    let log = std::fs::read_to_string(dir.join("log-again")).unwrap();
+    assert_eq!(started, Some(true), "{log}");
+}

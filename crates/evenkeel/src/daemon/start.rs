@@ -25,7 +25,7 @@ use crate::events::{EventLog, EventLogOptions};
 use crate::exit::{Exit, Failure};
 use crate::metrics::Metrics;
 use crate::shutdown::Request;
-use crate::state::StateFile;
+use crate::state::{DirectoryLock, StateError, StateFile};
 use crate::status::Readiness;
 
 /// Reads the configuration again.
@@ -41,6 +41,8 @@ pub struct Daemon {
     settings: watch::Sender<Arc<Settings>>,
     /// Ends with the daemon.
     _catalog: Running,
+    /// Held until the last snapshot is written.
+    _lock: Option<DirectoryLock>,
 }
 
 impl std::fmt::Debug for Daemon {
@@ -130,12 +132,15 @@ impl Daemon {
             max_bytes: settings.events.rotate_size.0,
             keep: settings.events.keep,
         };
-        let state = match &state_dir {
-            Some(dir) => Some(
-                StateFile::in_directory(dir)
-                    .map_err(|error| Failure::new(Exit::CannotCreate, error.to_string()))?,
-            ),
-            None => None,
+        let (state, lock) = match &state_dir {
+            Some(dir) => {
+                let refused =
+                    |error: StateError| Failure::new(Exit::CannotCreate, error.to_string());
+                let state = StateFile::in_directory(dir).map_err(refused)?;
+                // Before anything in it is read or written.
+                (Some(state), DirectoryLock::take(dir).map_err(refused)?)
+            }
+            None => (None, None),
         };
         let log = EventLog::open(&events).map_err(|error| {
             let path = events.path.unwrap_or_default();
@@ -237,6 +242,7 @@ impl Daemon {
             token,
             settings: changes,
             _catalog: running,
+            _lock: lock,
         })
     }
 
@@ -260,6 +266,7 @@ impl Daemon {
             token,
             settings,
             _catalog,
+            _lock,
         } = self;
         let mut servers = JoinSet::new();
         servers.spawn(admin::serve(bound, admin, token));

@@ -41,6 +41,22 @@ pub enum StateError {
         /// Why.
         error: io::Error,
     },
+    /// Another process has it.
+    #[error(
+        "the state directory {path} is in use by another evenkeel: stop that one, or give this one its own with state_dir"
+    )]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The file that keeps others out cannot be made.
+    #[error("the lock of the state directory, {path}, cannot be made: {error}")]
+    Lock {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
     /// The file in it cannot be read.
     #[error("the state file {path} cannot be read: {error}")]
     Read {

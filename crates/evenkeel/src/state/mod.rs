@@ -6,7 +6,9 @@
 //! so that they mean the same to the next process.
 
 mod file;
+mod lock;
 mod record;
 
 pub use file::{Loaded, StateError, StateFile, encode};
+pub use lock::DirectoryLock;
 pub use record::{SavedLine, VERSION};
