@@ -224,6 +224,7 @@ fn sighup_changes_the_threshold_and_keeps_the_count() {
         let text = format!(
             "state_dir = \"{0}/state\"\n[file]\npath = \"{0}/checks.toml\"\n\
              [threshold]\ncritical_threshold = {threshold}\n\
+             [probe]\nmax_concurrent = {threshold}\n\
              [admin]\nlisten = [\"unix:{0}/admin.sock\"]\n",
             dir.path().display()
         );
@@ -240,7 +241,7 @@ fn sighup_changes_the_threshold_and_keeps_the_count() {
         .arg("--config-file")
         .arg(dir.path().join("evenkeel.toml"))
         .env_clear()
-        .stderr(Stdio::null())
+        .stderr(std::fs::File::create(dir.path().join("log")).unwrap())
         .spawn()
         .unwrap();
     let before = stub.requests().len();
@@ -260,6 +261,13 @@ fn sighup_changes_the_threshold_and_keeps_the_count() {
     let _ = child.kill();
     let _ = child.wait();
     let text = flipped.unwrap();
+    let log = std::fs::read_to_string(dir.path().join("log")).unwrap();
+    for said in [
+        "in_force=\"threshold.critical_threshold\"",
+        "keys=\"probe.max_concurrent\"",
+    ] {
+        assert!(log.contains(said), "{said}: {log}");
+    }
     // At the next failure, a second later, and not after four more.
     let time = |kind: &str| {
         let line = text.lines().find(|line| line.contains(kind)).unwrap();

@@ -3,6 +3,7 @@
 //! `settings` says what can be told and what the defaults are; everything else
 //! here is derived from those types.
 
+mod changes;
 mod check;
 pub mod duration;
 mod layer;
@@ -15,6 +16,7 @@ mod tests;
 pub mod text;
 mod variables;
 
+pub use changes::Changes;
 pub use layer::{Fault, LayerName, Origin};
 pub use load::{Inputs, Loaded, load};
 pub use names::CONSUL_ESM;

@@ -10,7 +10,7 @@ use crate::catalog::consul::ConsulCatalog;
 use crate::catalog::file::FileCatalog;
 use crate::catalog::{self, CatalogMessage};
 use crate::clock::Clock;
-use crate::config::{CatalogKind, Listen, ProbeSettings, Settings, default_sockets};
+use crate::config::{CatalogKind, Changes, Listen, ProbeSettings, Settings, default_sockets};
 use crate::daemon::driver::{Driver, Inputs, Known};
 use crate::daemon::leader::LeaderWatch;
 use crate::daemon::probing::Probing;
@@ -270,20 +270,28 @@ impl Daemon {
         } = self;
         let mut servers = JoinSet::new();
         servers.spawn(admin::serve(bound, admin, token));
+        let began = Arc::clone(&settings.borrow());
         let reload = move || match reload() {
             Ok(new) => {
                 let new = Arc::new(new);
-                let restart = settings.send_if_modified(|current| {
+                let in_force = Changes::between(&settings.borrow(), &new).in_force;
+                let need_restart = Changes::between(&began, &new).need_restart;
+                let changed = settings.send_if_modified(|current| {
                     let changed = **current != *new;
                     *current = Arc::clone(&new);
                     changed
                 });
-                if restart {
-                    tracing::info!(
-                        "configuration read again: thresholds and overrides are in force, other changes need a restart"
-                    );
+                if changed {
+                    tracing::info!(in_force = in_force.join(", "), "configuration read again");
                 } else {
                     tracing::info!("configuration read again: nothing has changed");
+                }
+                // Also of an earlier reload: they are still not in force.
+                if !need_restart.is_empty() {
+                    tracing::warn!(
+                        keys = need_restart.join(", "),
+                        "changed keys that come into force at the next start"
+                    );
                 }
             }
             Err(failure) => {
