@@ -104,6 +104,7 @@ impl Driver {
                 surveyed = now;
                 self.survey(now);
                 self.probing.trim();
+                self.probing.give_up_late(now);
             }
             if self.saving.is_due(now) {
                 self.saving.begin(now, self.clock, &self.engine);

@@ -136,18 +136,27 @@ impl Probing {
             Origin::LostWorker => {}
         }
         self.running = self.running.saturating_sub(1);
+        self.give_up_late(now);
         while self.running < self.most {
             let Some(next) = self.waiting.pop_front() else {
                 break;
             };
-            if now.saturating_since(next.since) > PATIENCE {
-                self.give_up(
-                    &next.job,
-                    "no probe could be started in time: too many are running",
-                );
-            } else {
-                self.run(next.job);
-            }
+            self.run(next.job);
+        }
+    }
+
+    /// Gives up what has waited too long. To be called now and then, too: the
+    /// probes that have the places may run for a minute.
+    pub(super) fn give_up_late(&mut self, now: Timestamp) {
+        let late = |waiting: &Waiting| now.saturating_since(waiting.since) > PATIENCE;
+        while self.waiting.front().is_some_and(late) {
+            let Some(next) = self.waiting.pop_front() else {
+                break;
+            };
+            self.give_up(
+                &next.job,
+                "no probe could be started in time: too many are running",
+            );
         }
     }
 
@@ -351,6 +360,10 @@ mod tests {
         faulty(&mut probing, &mut tickets, now);
         faulty(&mut probing, &mut tickets, now);
         let first = findings.recv().await.unwrap();
+        probing.give_up_late(now.saturating_add(PATIENCE));
+        assert_eq!((probing.running, probing.waiting.len()), (1, 1));
+        // The place is still taken.
+        probing.give_up_late(now.saturating_add(PATIENCE * 2));
         probing.ended(now.saturating_add(PATIENCE * 2), &first);
         let second = findings.recv().await.unwrap();
         assert_eq!(second.report.status(), None);
