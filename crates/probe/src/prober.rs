@@ -80,7 +80,7 @@ impl Default for RedirectPolicy {
 /// policy. Cheap to clone; any number of probes may run at once.
 #[derive(Clone)]
 pub struct Prober {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 pub(crate) struct Shared {

@@ -226,3 +226,65 @@ fn server_name(host: &Host, options: &TlsOptions) -> Result<ServerName<'static>,
 fn invalid_name(name: &str) -> Failure {
     Failure::critical(format!("tls: invalid server name \"{name}\""))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{Definition, HttpCheck, Outcome, Prober, ProberSettings};
+
+    /// Somebody else's hold on what is made of the files stands for a file
+    /// system that hangs: the look at the files does not come to its end.
+    #[tokio::test]
+    async fn files_that_cannot_be_read_in_time_say_nothing_of_the_target() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("https://{}/", listener.local_addr().unwrap());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let options = TlsOptions {
+            ca_file: file.path().to_owned(),
+            ..TlsOptions::default()
+        };
+        let check = HttpCheck::new(&url)
+            .and_then(|check| {
+                check
+                    .with_timeout(Duration::from_millis(300))
+                    .with_tls(options.clone())
+            })
+            .unwrap();
+        let prober = Prober::new(ProberSettings::default()).unwrap();
+        let configs = &prober.shared.tls;
+        let slot = configs.slot(&Key::new(&options, &configs.defaults, true));
+
+        let (held, is_held) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let holder = thread::spawn({
+            let slot = Arc::clone(&slot);
+            move || {
+                let _made = slot.lock();
+                held.send(()).unwrap();
+                released.recv()
+            }
+        });
+        is_held.recv().unwrap();
+        let definition = Definition::Http(check);
+        for _ in 0..3 {
+            let report = prober.run(&definition).await;
+            assert_eq!(report.outcome, Outcome::Unprobed(Cause::TlsFiles));
+            assert_eq!(report.failed_phase, Some(Phase::Tls));
+            assert!(
+                report
+                    .output
+                    .contains("reading certificate files: context deadline exceeded"),
+                "{}",
+                report.output
+            );
+            // One thread waits for the files, however many probes did.
+            assert!(slot.turn.try_lock().is_err());
+        }
+        release.send(()).unwrap();
+        holder.join().unwrap().unwrap();
+    }
+}

@@ -497,32 +497,6 @@ async fn faulty_files_say_nothing_of_the_target() {
     }
 }
 
-/// A FIFO that nobody writes to stands for a file system that hangs.
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn files_that_cannot_be_read_in_time_say_nothing_of_the_target() {
-    let files = Files::new();
-    let ca = Ca::new("ours");
-    let (server, _told) = https(server_config(&ca.issue(&named("s", &["127.0.0.1"])), None)).await;
-    let fifo = files.path().join("fifo");
-    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
-    assert!(made.unwrap().success());
-    let prober = Prober::new(ProberSettings::default()).unwrap();
-    for _ in 0..3 {
-        let check = with_ca(&server, &fifo).with_timeout(SHORT);
-        let report = run_with(&prober, check).await;
-        assert_unprobed(&report, Cause::TlsFiles);
-        assert_eq!(report.failed_phase, Some(Phase::Tls));
-        assert_says(
-            &report,
-            "reading certificate files: context deadline exceeded",
-        );
-    }
-    // Lets the one reader go, which the runtime would wait for. There are no others: each would
-    // need a writer of its own.
-    std::fs::write(&fifo, "").unwrap();
-}
-
 #[tokio::test]
 async fn what_a_check_does_not_say_comes_from_the_defaults() {
     let files = Files::new();
