@@ -14,7 +14,7 @@ fn an_outage_of_consul_loses_no_change_and_writes_no_wrong_one() {
 }
 
 #[test]
-#[ignore = "a minute long: run by .ci/long"]
+#[ignore = "a minute long: run by .ci/run minutes"]
 fn the_outage_of_a_minute() {
     outage("the_outage_of_a_minute", Duration::from_secs(60));
 }

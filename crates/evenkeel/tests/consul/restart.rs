@@ -57,7 +57,7 @@ fn a_service_critical_over_a_restart_is_removed_in_time() {
 }
 
 #[test]
-#[ignore = "a minute long: run by .ci/long"]
+#[ignore = "a minute long: run by .ci/run minutes"]
 fn a_service_critical_for_forty_of_sixty_seconds() {
     removed_in_time("a_service_critical_for_forty_of_sixty_seconds", 40, 60);
 }
