@@ -26,7 +26,23 @@
 use core::time::Duration;
 
 use crate::ParameterError;
+use crate::key::keys;
+use crate::parameters::Rules;
 use crate::words::Real;
+
+/// The numbers of [`Noise`], before they are checked.
+#[derive(Default)]
+struct Probabilities {
+    a: f64,
+    b: f64,
+}
+
+keys! { Probabilities {
+    a: f64 = "a", "more than 0 and less than 1", "",
+        "The probability of a failure after a success";
+    b: f64 = "b", "at least 0 and less than 1", "",
+        "The probability of a failure after a failure";
+} }
 
 /// How the results of a target that works fail, as a chain: a result depends on
 /// the one before it.
@@ -43,18 +59,10 @@ impl Noise {
     ///
     /// `a` is not above 0, or one of both is not below 1.
     pub fn new(a: f64, b: f64) -> Result<Self, ParameterError> {
-        if !(a > 0.0 && a < 1.0) {
-            return Err(ParameterError::OutOfRange {
-                parameter: "a",
-                range: "more than 0 and less than 1",
-            });
-        }
-        if !(0.0..1.0).contains(&b) {
-            return Err(ParameterError::OutOfRange {
-                parameter: "b",
-                range: "at least 0 and less than 1",
-            });
-        }
+        Rules::new()
+            .range::<Probabilities>("a", a > 0.0 && a < 1.0)
+            .range::<Probabilities>("b", (0.0..1.0).contains(&b))
+            .check()?;
         Ok(Self {
             a: Real::new(a),
             b: Real::new(b),

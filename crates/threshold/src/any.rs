@@ -1,16 +1,19 @@
 use core::fmt;
 
+use crate::key::Parameters;
 use crate::{
-    Consecutive, Consul, ConsulEsm, ConsulEsmState, Cusum, CusumState, Dwell, DwellState, Ewma,
-    EwmaState, FirstResult, Flap, FlapState, Heartbeat, HeartbeatState, Hold, HoldState, Leaky,
-    LeakyState, Loaded, Mark, Observation, Outlook, Penalty, PenaltyState, Record, RunState,
-    Status, Strategy, Timestamp, Transition, Window, WindowState,
+    Consecutive, Consul, ConsulEsm, ConsulEsmState, Counts, Cusum, CusumParameters, CusumState,
+    Dwell, DwellParameters, DwellState, Ewma, EwmaParameters, EwmaState, FirstResult, Flap,
+    FlapParameters, FlapState, Heartbeat, HeartbeatParameters, HeartbeatState, Hold, HoldState,
+    Key, Leaky, LeakyState, Loaded, Mark, Observation, Outlook, Penalty, PenaltyParameters,
+    PenaltyState, Record, RunState, SpecError, Status, Strategy, Timestamp, Transition, Window,
+    WindowParameters, WindowState, spec,
 };
 
 /// Everything that has to know all strategies, from one list: the strategy,
 /// its state, its name, and what the first result of a check means by default.
 macro_rules! strategies {
-    ($( $(#[$doc:meta])* $name:ident($state:ty) = $text:literal, $first:ident; )+) => {
+    ($( $(#[$doc:meta])* $name:ident($state:ty, $parameters:ty) = $text:literal, $first:ident; )+) => {
         /// A strategy chosen at run time, without a box.
         ///
         /// With the feature `serde` it reads and writes as the strategy's name
@@ -58,6 +61,36 @@ macro_rules! strategies {
             pub const fn default_first_result(&self) -> FirstResult {
                 match self {
                     $( Self::$name(_) => FirstResult::$first, )+
+                }
+            }
+
+            /// The parameters of the strategy `name`; `None` if there is none of that
+            /// name.
+            pub fn keys_of(name: &str) -> Option<&'static [Key]> {
+                match Self::known_name(name)? {
+                    $( $text => Some(<$parameters>::KEYS), )+
+                    _ => None,
+                }
+            }
+
+            /// The parameters of this strategy.
+            pub const fn keys(&self) -> &'static [Key] {
+                match self {
+                    $( Self::$name(_) => <$parameters>::KEYS, )+
+                }
+            }
+
+            #[expect(
+                clippy::result_large_err,
+                reason = "all faults at once, and nowhere to put them without an allocation"
+            )]
+            pub(crate) fn make<'a>(
+                name: &'a str,
+                pairs: impl Iterator<Item = (&'a str, Option<&'a str>)>,
+            ) -> Result<Self, SpecError<'a>> {
+                match Self::known_name(name) {
+                    $( Some($text) => spec::make::<$parameters, $name>($text, pairs).map(Self::$name), )+
+                    _ => Err(SpecError::unknown_strategy(name)),
                 }
             }
         }
@@ -128,29 +161,29 @@ macro_rules! strategies {
 
 strategies! {
     /// consul-esm's documented rule.
-    Leaky(LeakyState) = "leaky", Counted;
+    Leaky(LeakyState, Leaky) = "leaky", Counted;
     /// So many in a row.
-    Consecutive(RunState) = "consecutive", Believed;
+    Consecutive(RunState, Counts) = "consecutive", Believed;
     /// The Consul agent's rule to the letter.
-    Consul(RunState) = "consul", Believed;
+    Consul(RunState, Counts) = "consul", Believed;
     /// So many failures among the latest results.
-    Window(WindowState) = "window", Counted;
+    Window(WindowState, WindowParameters) = "window", Counted;
     /// A moving average of failures.
-    Ewma(EwmaState) = "ewma", Counted;
+    Ewma(EwmaState, EwmaParameters) = "ewma", Counted;
     /// A cumulative sum of evidence.
-    Cusum(CusumState) = "cusum", Counted;
+    Cusum(CusumState, CusumParameters) = "cusum", Counted;
     /// So many in a row, over so much time.
-    Hold(HoldState) = "hold", Counted;
+    Hold(HoldState, Hold) = "hold", Counted;
     /// No change soon after a change.
-    Dwell(DwellState) = "dwell", Counted;
+    Dwell(DwellState, DwellParameters) = "dwell", Counted;
     /// Route flap damping.
-    Penalty(PenaltyState) = "penalty", Counted;
+    Penalty(PenaltyState, PenaltyParameters) = "penalty", Counted;
     /// The weighted share of changes.
-    Flap(FlapState) = "flap", Counted;
+    Flap(FlapState, FlapParameters) = "flap", Counted;
     /// What consul-esm really does.
-    ConsulEsm(ConsulEsmState) = "consul-esm", Counted;
+    ConsulEsm(ConsulEsmState, ConsulEsm) = "consul-esm", Counted;
     /// A deadline for the next result.
-    Heartbeat(HeartbeatState) = "heartbeat", Believed;
+    Heartbeat(HeartbeatState, HeartbeatParameters) = "heartbeat", Believed;
 }
 
 impl AnyStrategy {

@@ -1,6 +1,7 @@
 use core::cmp::Ordering;
 use core::fmt;
 
+use crate::key::write_directive;
 use crate::parameters::Resolved;
 use crate::{
     Agreeing, Counts, FirstResult, Loaded, Observation, Outlook, ParameterError, Record,
@@ -230,6 +231,6 @@ impl Default for Consecutive {
 /// `strategy=consecutive failures-before-critical=3 success-before-passing=1`.
 impl fmt::Display for Consecutive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.write("consecutive", f)
+        write_directive("consecutive", &self.counts(), f)
     }
 }

@@ -1,5 +1,6 @@
 use core::fmt;
 
+use crate::key::write_directive;
 use crate::parameters::Resolved;
 use crate::{
     Agreeing, Counts, FirstResult, Loaded, Observation, Outlook, ParameterError, Record, RunState,
@@ -216,6 +217,6 @@ impl Default for Consul {
 /// `strategy=consul failures-before-critical=3 success-before-passing=1`.
 impl fmt::Display for Consul {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.write("consul", f)
+        write_directive("consul", &self.counts(), f)
     }
 }

@@ -1,5 +1,6 @@
 use core::fmt;
 
+use crate::key::{keys, write_directive};
 use crate::payload::{Fields, Flags};
 use crate::{
     Agreeing, FirstResult, Loaded, Observation, Outlook, Record, Status, Strategy, StrategyTag,
@@ -37,6 +38,13 @@ pub struct ConsulEsm {
     /// consul-esm's `passing_threshold`.
     pub passing_threshold: u32,
 }
+
+keys! { ConsulEsm {
+    critical_threshold: u32 = "critical-threshold", "any", "0",
+        "consul-esm's setting of that name";
+    passing_threshold: u32 = "passing-threshold", "any", "0",
+        "consul-esm's setting of that name";
+} }
 
 /// What [`ConsulEsm`] remembers of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -253,10 +261,6 @@ fn read(fields: &mut Fields<'_>, reported: Status) -> Option<ConsulEsmState> {
 /// `strategy=consul-esm critical-threshold=3 passing-threshold=0`.
 impl fmt::Display for ConsulEsm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "strategy=consul-esm critical-threshold={} passing-threshold={}",
-            self.critical_threshold, self.passing_threshold
-        )
+        write_directive("consul-esm", self, f)
     }
 }

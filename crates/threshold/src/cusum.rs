@@ -1,6 +1,8 @@
 use core::cmp::Ordering;
 use core::fmt;
 
+use crate::key::{keys, write_directive};
+use crate::parameters::{Relation, Rules};
 use crate::payload::{Fields, Flags};
 use crate::words::Real;
 use crate::{
@@ -22,6 +24,15 @@ pub struct CusumParameters {
     /// grows about as `e^h`, the delay only with `h`.
     pub h: f64,
 }
+
+keys! { CusumParameters {
+    p0: f64 = "p0", "0.0001 to 0.9999", "0.05",
+        "The share of failed probes that is tolerated";
+    p1: f64 = "p1", "0.0001 to 0.9999, and more than `p0`", "0.7",
+        "The share of failed probes that counts as broken";
+    h: f64 = "h", "0.01 to 1000", "5",
+        "The evidence wanted, as a logarithm";
+} }
 
 /// A twentieth of failures is tolerated, seven tenths are broken; a hard failure
 /// is reported at the second result.
@@ -114,26 +125,22 @@ impl Cusum {
     ///
     /// # Errors
     ///
-    /// A parameter is out of its range.
+    /// With each parameter that is out of its range.
     pub fn new(parameters: CusumParameters) -> Result<Self, ParameterError> {
         let CusumParameters { p0, p1, h } = parameters;
         let shares = 0.0001..=0.9999;
-        let out_of_range = |parameter, range| ParameterError::OutOfRange { parameter, range };
-        if !shares.contains(&p0) {
-            return Err(out_of_range("p0", "0.0001 to 0.9999"));
-        }
-        if !shares.contains(&p1) {
-            return Err(out_of_range("p1", "0.0001 to 0.9999"));
-        }
-        if !(0.01..=1000.0).contains(&h) {
-            return Err(out_of_range("h", "0.01 to 1000"));
-        }
-        if p1 - p0 < 0.0001 {
-            return Err(ParameterError::Contradiction {
-                parameters: &["p0", "p1"],
-                rule: "must be at least 0.0001 less than",
-            });
-        }
+        Rules::new()
+            .range::<CusumParameters>("p0", shares.contains(&p0))
+            .range::<CusumParameters>("p1", shares.contains(&p1))
+            .range::<CusumParameters>("h", (0.01..=1000.0).contains(&h))
+            .relation(
+                &Relation {
+                    parameters: ["p0", "p1"],
+                    rule: "must be at least 0.0001 less than",
+                },
+                p1 - p0 >= 0.0001,
+            )
+            .check()?;
         Ok(Self {
             p0: Real::new(p0),
             p1: Real::new(p1),
@@ -396,7 +403,6 @@ impl From<Cusum> for CusumParameters {
 /// The parameters as a directive has them: `strategy=cusum p0=0.05 p1=0.7 h=5`.
 impl fmt::Display for Cusum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CusumParameters { p0, p1, h } = self.parameters();
-        write!(f, "strategy=cusum p0={p0} p1={p1} h={h}")
+        write_directive("cusum", &self.parameters(), f)
     }
 }

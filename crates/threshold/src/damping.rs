@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 
+use crate::parameters::{Relation, Rules};
 use crate::words::{Real, Stamp};
-use crate::{ParameterError, Status, Timestamp};
+use crate::{ParameterError, PenaltyParameters, Status, Timestamp};
 
 /// What is reported while changes are suppressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -21,6 +22,13 @@ pub enum WhileSuppressed {
 }
 
 impl WhileSuppressed {
+    pub(crate) const ALL: [Self; 3] = [Self::LastStable, Self::Warning, Self::Critical];
+    pub(crate) const WORDS: [&str; 3] = [
+        Self::LastStable.as_str(),
+        Self::Warning.as_str(),
+        Self::Critical.as_str(),
+    ];
+
     pub(crate) const fn status(self, last_stable: Status) -> Status {
         match self {
             Self::LastStable => last_stable,
@@ -105,34 +113,24 @@ impl Damping {
         reuse: u32,
         longest: Duration,
     ) -> Result<Self, ParameterError> {
-        if half_life.as_millis() == 0 {
-            return Err(ParameterError::OutOfRange {
-                parameter: "half_life",
-                range: "at least 1 ms",
-            });
-        }
-        if reuse == 0 {
-            return Err(ParameterError::OutOfRange {
-                parameter: "reuse",
-                range: "at least 1",
-            });
-        }
-        if suppress <= reuse {
-            return Err(ParameterError::Contradiction {
-                parameters: &["reuse", "suppress"],
-                rule: "must be less than",
-            });
-        }
         // 1e30 is far beyond any sum of penalties, and a number in f32.
         let halvings = (longest.as_millis() as f64 / half_life.as_millis() as f64).min(60.0);
         let ceiling = f64::from(reuse) * libm::exp2(halvings);
-        if ceiling < f64::from(suppress) {
-            return Err(ParameterError::Contradiction {
-                parameters: &["longest", "half_life"],
-                rule: "lets the penalty never get from `suppress` to `reuse`; it must be longer, \
-                       in proportion to",
-            });
-        }
+        // The last rule means nothing while one of the others is broken.
+        let possible = (1..suppress).contains(&reuse);
+        Rules::new()
+            .range::<PenaltyParameters>("half_life", half_life.as_millis() > 0)
+            .range::<PenaltyParameters>("reuse", reuse > 0)
+            .relation(
+                &Relation { parameters: ["reuse", "suppress"], rule: "must be less than" },
+                reuse < suppress,
+            )
+            .relation(
+                &Relation { parameters: ["longest", "half_life"], rule: "lets the penalty never get from `suppress` to `reuse`; it must be longer, in \
+                  proportion to" },
+                !possible || ceiling >= f64::from(suppress),
+            )
+            .check()?;
         Ok(Self {
             half_life,
             suppress,

@@ -2,11 +2,13 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::time::Duration;
 
+use crate::key::{keys, write_directive};
+use crate::parameters::{Relation, Rules};
 use crate::payload::{Fields, Flags};
 use crate::words::Stamp;
 use crate::{
     Agreeing, FirstResult, Loaded, Observation, Outlook, ParameterError, Record, Status, Strategy,
-    StrategyTag, Timestamp, Transition, millis,
+    StrategyTag, Timestamp, Transition,
 };
 
 /// The parameters of [`Dwell`], as they are written in a configuration.
@@ -21,31 +23,46 @@ pub struct DwellParameters {
     /// After a change for the better no other for so long.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "after_recovery_ms", with = "millis::serialised")
+        serde(rename = "after_recovery_ms", with = "crate::duration::millis")
     )]
     pub after_recovery: Duration,
     /// After a change for the worse no other for so long; times the number of
     /// such changes, if it grows.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "after_failure_ms", with = "millis::serialised")
+        serde(rename = "after_failure_ms", with = "crate::duration::millis")
     )]
     pub after_failure: Duration,
     /// What the time after a failure grows to at most; at least `after_failure`.
     /// As much as that, and it does not grow.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "after_failure_max_ms", with = "millis::serialised")
+        serde(rename = "after_failure_max_ms", with = "crate::duration::millis")
     )]
     pub after_failure_max: Duration,
     /// For each time so long that passing is reported, one failure is forgotten.
     /// 0: all are forgotten at once, so nothing grows.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "forgive_after_ms", with = "millis::serialised")
+        serde(rename = "forgive_after_ms", with = "crate::duration::millis")
     )]
     pub forgive_after: Duration,
 }
+
+keys! { DwellParameters {
+    failures: u32 = "failures" or "down", "any; 0 is 1", "1",
+        "Failures in a row that are wanted for a change";
+    successes: u32 = "successes" or "up", "any; 0 is 1", "1",
+        "Successes in a row that are wanted for a change";
+    after_recovery: Duration = "after-recovery", "any", "0s",
+        "No other change for so long after one for the better";
+    after_failure: Duration = "after-failure", "any", "30s",
+        "No other change for so long after one for the worse, times the number of such changes";
+    after_failure_max: Duration = "after-failure-max", "at least `after-failure`", "5m",
+        "What the time after a failure grows to at most";
+    forgive_after: Duration = "forgive-after", "any; 0s: at once", "10s",
+        "One failure is forgotten for each time so long that passing is reported";
+} }
 
 /// A growing hold with the figures of Envoy's outlier ejection: base 30 s, at
 /// most 300 s, one taken off every 10 s.
@@ -128,12 +145,15 @@ impl Dwell {
     ///
     /// `after_failure_max` is less than `after_failure`.
     pub fn new(parameters: DwellParameters) -> Result<Self, ParameterError> {
-        if parameters.after_failure_max < parameters.after_failure {
-            return Err(ParameterError::Contradiction {
-                parameters: &["after_failure_max", "after_failure"],
-                rule: "must not be less than",
-            });
-        }
+        Rules::new()
+            .relation(
+                &Relation {
+                    parameters: ["after_failure_max", "after_failure"],
+                    rule: "must not be less than",
+                },
+                parameters.after_failure_max >= parameters.after_failure,
+            )
+            .check()?;
         Ok(Self(DwellParameters {
             failures: parameters.failures.max(1),
             successes: parameters.successes.max(1),
@@ -391,20 +411,10 @@ impl From<Dwell> for DwellParameters {
 }
 
 /// The parameters as a directive has them: `strategy=dwell failures=1
-/// successes=1 after-recovery=0s after-failure=30s after-failure-max=300s
+/// successes=1 after-recovery=0s after-failure=30s after-failure-max=5m
 /// forgive-after=10s`.
 impl fmt::Display for Dwell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "strategy=dwell failures={} successes={} after-recovery={} after-failure={} \
-             after-failure-max={} forgive-after={}",
-            self.0.failures,
-            self.0.successes,
-            millis::Text(self.0.after_recovery),
-            millis::Text(self.0.after_failure),
-            millis::Text(self.0.after_failure_max),
-            millis::Text(self.0.forgive_after),
-        )
+        write_directive("dwell", &self.0, f)
     }
 }

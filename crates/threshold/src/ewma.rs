@@ -1,5 +1,7 @@
 use core::fmt;
 
+use crate::key::{keys, write_directive};
+use crate::parameters::{Relation, Rules};
 use crate::payload::{Fields, Flags};
 use crate::words::Real;
 use crate::{
@@ -21,6 +23,15 @@ pub struct EwmaParameters {
     /// 0.001, and less than `high`.
     pub low: f64,
 }
+
+keys! { EwmaParameters {
+    alpha: f64 = "alpha", "0.001 to 1", "0.3",
+        "The weight of the latest result";
+    high: f64 = "high", "0.001 to 0.999", "0.7",
+        "The mean share of failures at which a worse status is reported";
+    low: f64 = "low", "0.001 to 0.999, and less than `high`", "0.3",
+        "The mean share of failures at which a better status is reported";
+} }
 
 /// Four failures down, and four successes up after a long outage.
 impl Default for EwmaParameters {
@@ -110,25 +121,23 @@ impl Ewma {
     ///
     /// # Errors
     ///
-    /// A parameter is out of its range.
+    /// With each parameter that is out of its range.
     pub fn new(parameters: EwmaParameters) -> Result<Self, ParameterError> {
         let EwmaParameters { alpha, high, low } = parameters;
-        let out_of_range = |parameter, range| ParameterError::OutOfRange { parameter, range };
-        if !(0.001..=1.0).contains(&alpha) {
-            return Err(out_of_range("alpha", "0.001 to 1"));
-        }
-        if !(0.001..=0.999).contains(&high) {
-            return Err(out_of_range("high", "0.001 to 0.999"));
-        }
-        if !(0.001..=0.999).contains(&low) {
-            return Err(out_of_range("low", "0.001 to 0.999"));
-        }
-        if low >= high {
-            return Err(ParameterError::Contradiction {
-                parameters: &["low", "high"],
-                rule: "must be less than",
-            });
-        }
+        let shares = 0.001..=0.999;
+        Rules::new()
+            .range::<EwmaParameters>("alpha", (0.001..=1.0).contains(&alpha))
+            .range::<EwmaParameters>("high", shares.contains(&high))
+            .range::<EwmaParameters>("low", shares.contains(&low))
+            // A comparison with what is no number does not hold either.
+            .relation(
+                &Relation {
+                    parameters: ["low", "high"],
+                    rule: "must be less than",
+                },
+                low < high,
+            )
+            .check()?;
         Ok(Self {
             alpha: Real::new(alpha),
             high: Real::new(high),
@@ -333,7 +342,6 @@ impl From<Ewma> for EwmaParameters {
 /// `strategy=ewma alpha=0.3 high=0.7 low=0.3`.
 impl fmt::Display for Ewma {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let EwmaParameters { alpha, high, low } = self.parameters();
-        write!(f, "strategy=ewma alpha={alpha} high={high} low={low}")
+        write_directive("ewma", &self.parameters(), f)
     }
 }

@@ -1,6 +1,8 @@
 use core::fmt;
 
 use crate::damping::WhileSuppressed;
+use crate::key::{keys, write_directive};
+use crate::parameters::{Relation, Rules};
 use crate::payload::{Fields, Flags};
 use crate::{
     Agreeing, FirstResult, Loaded, Mark, Observation, Outlook, ParameterError, Record, Status,
@@ -19,6 +21,18 @@ pub enum FlapWeights {
     /// (lib/icinga/checkable-flapping.cpp of Icinga 2).
     #[default]
     Icinga,
+}
+
+impl FlapWeights {
+    pub(crate) const ALL: [Self; 2] = [Self::Nagios, Self::Icinga];
+    pub(crate) const WORDS: [&str; 2] = [Self::Nagios.as_str(), Self::Icinga.as_str()];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Nagios => "nagios",
+            Self::Icinga => "icinga",
+        }
+    }
 }
 
 /// The parameters of [`Flap`], as they are written in a configuration.
@@ -44,6 +58,23 @@ pub struct FlapParameters {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub while_flapping: Option<WhileSuppressed>,
 }
+
+keys! { FlapParameters {
+    failures: u32 = "failures" or "down", "any; 0 is 1", "1",
+        "Results other than passing in a row at which they are reported";
+    successes: u32 = "successes" or "up", "any; 0 is 1", "1",
+        "Passing results in a row at which they are reported";
+    weights: FlapWeights = "weights", "one of these", "icinga",
+        "How the latest changes weigh more than earlier ones";
+    low: u8 = "low", "less than `high`, in per cent", "25",
+        "Flapping ends at this share of changes or below";
+    high: u8 = "high", "1 to 100, in per cent", "30",
+        "Flapping starts at this share of changes";
+    every_result: bool = "every-result", "one of these", "true",
+        "Whether failures count as changes before there are enough of them to be reported";
+    while_flapping: Option<WhileSuppressed> = "while-flapping", "one of these", "",
+        "What is reported while flapping; the status as if nothing were, when it is left out";
+} }
 
 /// Icinga's weights and thresholds, and a mark alone.
 impl Default for FlapParameters {
@@ -140,20 +171,18 @@ impl Flap {
     ///
     /// # Errors
     ///
-    /// `high` is more than 100, or `low` is not less than `high`.
+    /// `high` is 0 or more than 100, or `low` is not less than `high`.
     pub fn new(parameters: FlapParameters) -> Result<Self, ParameterError> {
-        if parameters.high > 100 {
-            return Err(ParameterError::OutOfRange {
-                parameter: "high",
-                range: "1 to 100",
-            });
-        }
-        if parameters.low >= parameters.high {
-            return Err(ParameterError::Contradiction {
-                parameters: &["low", "high"],
-                rule: "must be less than",
-            });
-        }
+        Rules::new()
+            .range::<FlapParameters>("high", (1..=100).contains(&parameters.high))
+            .relation(
+                &Relation {
+                    parameters: ["low", "high"],
+                    rule: "must be less than",
+                },
+                parameters.low < parameters.high,
+            )
+            .check()?;
         Ok(Self(FlapParameters {
             failures: parameters.failures.max(1),
             successes: parameters.successes.max(1),
@@ -450,19 +479,6 @@ impl From<Flap> for FlapParameters {
 /// successes=1 weights=icinga low=25 high=30 every-result=true`.
 impl fmt::Display for Flap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let weights = match self.0.weights {
-            FlapWeights::Nagios => "nagios",
-            FlapWeights::Icinga => "icinga",
-        };
-        write!(
-            f,
-            "strategy=flap failures={} successes={} weights={weights} low={} high={} \
-             every-result={}",
-            self.0.failures, self.0.successes, self.0.low, self.0.high, self.0.every_result
-        )?;
-        match self.0.while_flapping {
-            Some(hold) => write!(f, " while-flapping={}", hold.as_str()),
-            None => Ok(()),
-        }
+        write_directive("flap", &self.0, f)
     }
 }

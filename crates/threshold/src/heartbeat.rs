@@ -1,11 +1,13 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::key::{keys, write_directive};
+use crate::parameters::Rules;
 use crate::payload::{Fields, Flags};
 use crate::words::Stamp;
 use crate::{
     FirstResult, Loaded, Observation, Outlook, ParameterError, Record, Status, Strategy,
-    StrategyTag, Timestamp, Transition, millis,
+    StrategyTag, Timestamp, Transition,
 };
 
 /// The parameter of [`Heartbeat`], as it is written in a configuration.
@@ -16,16 +18,21 @@ pub struct HeartbeatParameters {
     /// After so long without a result the status is critical; at least 1 ms.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "timeout_ms", with = "millis::serialised")
+        serde(rename = "silence_ms", with = "crate::duration::millis")
     )]
-    pub timeout: Duration,
+    pub silence: Duration,
 }
+
+keys! { HeartbeatParameters {
+    silence: Duration = "silence", "at least 1ms", "30s",
+        "Critical is reported so long after the latest result";
+} }
 
 /// Half a minute.
 impl Default for HeartbeatParameters {
     fn default() -> Self {
         Self {
-            timeout: Duration::from_secs(30),
+            silence: Duration::from_secs(30),
         }
     }
 }
@@ -37,7 +44,7 @@ impl Default for HeartbeatParameters {
 ///
 /// # The rule
 ///
-/// Every result is reported as it is. If `timeout` has passed since the latest
+/// Every result is reported as it is. If `silence` has passed since the latest
 /// one, or since the start, critical is reported, by time alone
 /// ([`Strategy::deadline`]).
 ///
@@ -49,7 +56,7 @@ impl Default for HeartbeatParameters {
 ///     FirstResult, Heartbeat, HeartbeatParameters, Status, Strategy, Timestamp,
 /// };
 ///
-/// let rule = Heartbeat::new(HeartbeatParameters { timeout: Duration::from_secs(30) })?;
+/// let rule = Heartbeat::new(HeartbeatParameters { silence: Duration::from_secs(30) })?;
 /// let second = |second: u64| Timestamp::from_millis(second * 1000);
 /// let mut state = rule.start(Status::Critical, FirstResult::Counted, second(0));
 /// rule.observe(&mut state, Status::Passing.into(), second(10));
@@ -87,14 +94,11 @@ impl Heartbeat {
     ///
     /// # Errors
     ///
-    /// `timeout` is less than a millisecond.
+    /// `silence` is less than a millisecond.
     pub fn new(parameters: HeartbeatParameters) -> Result<Self, ParameterError> {
-        if parameters.timeout.as_millis() == 0 {
-            return Err(ParameterError::OutOfRange {
-                parameter: "timeout",
-                range: "at least 1 ms",
-            });
-        }
+        Rules::new()
+            .range::<HeartbeatParameters>("silence", parameters.silence.as_millis() > 0)
+            .check()?;
         Ok(Self(parameters))
     }
 
@@ -147,7 +151,7 @@ impl Strategy for Heartbeat {
 
     fn deadline(&self, state: &HeartbeatState) -> Option<Timestamp> {
         (state.reported != Status::Critical)
-            .then(|| state.latest.get().saturating_add(self.0.timeout))
+            .then(|| state.latest.get().saturating_add(self.0.silence))
     }
 
     fn elapse(&self, state: &mut HeartbeatState, now: Timestamp) -> Option<Transition> {
@@ -219,13 +223,9 @@ impl From<Heartbeat> for HeartbeatParameters {
     }
 }
 
-/// The parameters as a directive has them: `strategy=heartbeat timeout=30s`.
+/// The parameters as a directive has them: `strategy=heartbeat silence=30s`.
 impl fmt::Display for Heartbeat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "strategy=heartbeat timeout={}",
-            millis::Text(self.0.timeout)
-        )
+        write_directive("heartbeat", &self.0, f)
     }
 }

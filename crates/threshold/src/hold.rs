@@ -2,11 +2,12 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::time::Duration;
 
+use crate::key::{keys, write_directive};
 use crate::payload::{Fields, Flags};
 use crate::words::Stamp;
 use crate::{
     Agreeing, FirstResult, Loaded, Observation, Outlook, Record, Status, Strategy, StrategyTag,
-    Timestamp, Transition, millis,
+    Timestamp, Transition,
 };
 
 /// So many contrary results in a row, over so much time.
@@ -43,7 +44,7 @@ pub struct Hold {
     /// changes the status.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "failing_for_ms", with = "millis::serialised")
+        serde(rename = "failing_for_ms", with = "crate::duration::millis")
     )]
     pub failing_for: Duration,
     /// Successes in a row that are wanted at least; 0 is 1.
@@ -51,10 +52,21 @@ pub struct Hold {
     /// How long they have to last.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "passing_for_ms", with = "millis::serialised")
+        serde(rename = "passing_for_ms", with = "crate::duration::millis")
     )]
     pub passing_for: Duration,
 }
+
+keys! { Hold {
+    failures: u32 = "failures" or "down", "any; 0 is 1", "1",
+        "Failures in a row that are wanted at least";
+    failing_for: Duration = "failing-for", "any", "0s",
+        "How long they have to last";
+    successes: u32 = "successes" or "up", "any; 0 is 1", "1",
+        "Successes in a row that are wanted at least";
+    passing_for: Duration = "passing-for", "any", "0s",
+        "How long they have to last";
+} }
 
 /// What [`Hold`] remembers of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -249,13 +261,6 @@ impl Default for Hold {
 /// `strategy=hold failures=1 failing-for=30s successes=1 passing-for=0s`.
 impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "strategy=hold failures={} failing-for={} successes={} passing-for={}",
-            self.failures.max(1),
-            millis::Text(self.failing_for),
-            self.successes.max(1),
-            millis::Text(self.passing_for),
-        )
+        write_directive("hold", self, f)
     }
 }

@@ -1,6 +1,7 @@
 use core::cmp::Ordering;
 use core::fmt;
 
+use crate::key::{keys, write_directive};
 use crate::payload::{Fields, Flags};
 use crate::{
     Agreeing, FirstResult, Loaded, Observation, Outlook, Record, RestartReason, Status, Strategy,
@@ -74,6 +75,13 @@ pub struct Leaky {
     critical_threshold: u32,
     passing_threshold: u32,
 }
+
+keys! { Leaky {
+    critical_threshold: u32 = "critical-threshold", "any", "0",
+        "Failures beyond the first, less the other results, at which a worse status is reported";
+    passing_threshold: u32 = "passing-threshold", "any", "0",
+        "Successes beyond the first, less the other results, at which a better status is reported";
+} }
 
 /// What [`Leaky`] remembers of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -278,10 +286,6 @@ fn read(payload: &[u8], reported: Status) -> Option<LeakyState> {
 /// `strategy=leaky critical-threshold=3 passing-threshold=0`.
 impl fmt::Display for Leaky {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "strategy=leaky critical-threshold={} passing-threshold={}",
-            self.critical_threshold, self.passing_threshold
-        )
+        write_directive("leaky", self, f)
     }
 }

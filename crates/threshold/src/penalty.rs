@@ -2,10 +2,11 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::damping::{Damping, Level, WhileSuppressed};
+use crate::key::{keys, write_directive};
 use crate::payload::{Fields, Flags};
 use crate::{
     Consecutive, Counts, FirstResult, Loaded, Mark, Observation, Outlook, ParameterError, Record,
-    RunState, Status, Strategy, StrategyTag, Timestamp, Transition, millis,
+    RunState, Status, Strategy, StrategyTag, Timestamp, Transition,
 };
 
 /// The parameters of [`Penalty`], as they are written in a configuration.
@@ -20,7 +21,7 @@ pub struct PenaltyParameters {
     /// In this time a penalty goes down to a half.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "half_life_ms", with = "millis::serialised")
+        serde(rename = "half_life_ms", with = "crate::duration::millis")
     )]
     pub half_life: Duration,
     /// The penalty from which on changes are suppressed; a flap to critical
@@ -31,12 +32,29 @@ pub struct PenaltyParameters {
     /// No suppression takes longer than this from the latest flap on.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "longest_ms", with = "millis::serialised")
+        serde(rename = "longest_ms", with = "crate::duration::millis")
     )]
     pub longest: Duration,
     /// What is reported meanwhile.
     pub while_suppressed: WhileSuppressed,
 }
+
+keys! { PenaltyParameters {
+    failures: u32 = "failures" or "down", "any; 0 is 1", "1",
+        "Failures in a row that make a change at all";
+    successes: u32 = "successes" or "up", "any; 0 is 1", "1",
+        "Successes in a row that make a change at all";
+    half_life: Duration = "half-life", "at least 1ms", "15m",
+        "In this time a penalty goes down to a half";
+    suppress: u32 = "suppress", "more than `reuse`", "6000",
+        "The penalty from which on changes are suppressed; a flap to critical costs 1000";
+    reuse: u32 = "reuse", "at least 1", "750",
+        "The penalty at which they no longer are";
+    longest: Duration = "longest", "enough half-lives to get from `suppress` to `reuse`", "1h",
+        "No suppression takes longer than this from the latest flap on";
+    while_suppressed: WhileSuppressed = "while-suppressed", "one of these", "last-stable",
+        "What is reported meanwhile";
+} }
 
 /// RFC 2439's half-life of 15 min, reuse limit of 750 and 60 min at most, as
 /// FRRouting has them; but suppression from 6 flaps on (RFC 7196: 2000 is too
@@ -420,22 +438,10 @@ impl From<Penalty> for PenaltyParameters {
 }
 
 /// The parameters as a directive has them: `strategy=penalty failures=1
-/// successes=1 half-life=900s suppress=6000 reuse=750 longest=3600s
+/// successes=1 half-life=15m suppress=6000 reuse=750 longest=1h
 /// while-suppressed=last-stable`.
 impl fmt::Display for Penalty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parameters = self.parameters();
-        write!(
-            f,
-            "strategy=penalty failures={} successes={} half-life={} suppress={} reuse={} \
-             longest={} while-suppressed={}",
-            parameters.failures,
-            parameters.successes,
-            millis::Text(parameters.half_life),
-            parameters.suppress,
-            parameters.reuse,
-            millis::Text(parameters.longest),
-            parameters.while_suppressed.as_str(),
-        )
+        write_directive("penalty", &self.parameters(), f)
     }
 }

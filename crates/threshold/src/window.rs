@@ -1,5 +1,7 @@
 use core::fmt;
 
+use crate::key::{keys, write_directive};
+use crate::parameters::{Relation, Rules};
 use crate::payload::{Fields, Flags};
 use crate::words::Word;
 use crate::{
@@ -21,6 +23,15 @@ pub struct WindowParameters {
     /// than `failures`. 0 means that a whole window without a failure is wanted.
     pub recovered_at: u32,
 }
+
+keys! { WindowParameters {
+    results: u32 = "results" or "n", "1 to 64", "5",
+        "How many of the latest results are looked at";
+    failures: u32 = "failures" or "m", "1 to `results`; 0 is 1", "3",
+        "Failures among them at which a worse status is reported";
+    recovered_at: u32 = "recovered-at" or "l", "less than `failures`", "1",
+        "Failures among them at or below which a better status is reported";
+} }
 
 /// Three of five, and back at one.
 impl Default for WindowParameters {
@@ -112,27 +123,29 @@ impl Window {
     ///
     /// # Errors
     ///
-    /// A parameter is out of its range.
+    /// With each parameter that is out of its range.
     pub fn new(parameters: WindowParameters) -> Result<Self, ParameterError> {
         let failures = parameters.failures.max(1);
-        if !(1..=Self::MAX_RESULTS).contains(&parameters.results) {
-            return Err(ParameterError::OutOfRange {
-                parameter: "results",
-                range: "1 to 64",
-            });
-        }
-        if failures > parameters.results {
-            return Err(ParameterError::Contradiction {
-                parameters: &["failures", "results"],
-                rule: "must not be more than",
-            });
-        }
-        if parameters.recovered_at >= failures {
-            return Err(ParameterError::Contradiction {
-                parameters: &["recovered_at", "failures"],
-                rule: "must be less than",
-            });
-        }
+        Rules::new()
+            .range::<WindowParameters>(
+                "results",
+                (1..=Self::MAX_RESULTS).contains(&parameters.results),
+            )
+            .relation(
+                &Relation {
+                    parameters: ["failures", "results"],
+                    rule: "must not be more than",
+                },
+                failures <= parameters.results,
+            )
+            .relation(
+                &Relation {
+                    parameters: ["recovered_at", "failures"],
+                    rule: "must be less than",
+                },
+                parameters.recovered_at < failures,
+            )
+            .check()?;
         Ok(Self(WindowParameters {
             failures,
             ..parameters
@@ -334,10 +347,6 @@ impl From<Window> for WindowParameters {
 /// `strategy=window results=5 failures=3 recovered-at=1`.
 impl fmt::Display for Window {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "strategy=window results={} failures={} recovered-at={}",
-            self.0.results, self.0.failures, self.0.recovered_at
-        )
+        write_directive("window", &self.0, f)
     }
 }

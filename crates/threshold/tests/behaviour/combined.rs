@@ -104,7 +104,7 @@ proptest! {
 fn a_pair_has_the_earlier_deadline_of_both() {
     let silence = |seconds| {
         Heartbeat::new(HeartbeatParameters {
-            timeout: Duration::from_secs(seconds),
+            silence: Duration::from_secs(seconds),
         })
         .expect("valid")
     };

@@ -124,7 +124,7 @@ fn a_sum_takes_so_many_probes_to_a_false_flip() {
 fn parameters_that_make_no_sum_are_refused_by_name() {
     let fault = |p0, p1, h| {
         let error = Cusum::new(CusumParameters { p0, p1, h }).expect_err("no sum");
-        error.parameters().to_vec()
+        error.parameters().collect::<Vec<_>>()
     };
     assert_eq!(fault(0.0, 0.7, 5.0), ["p0"]);
     assert_eq!(fault(f64::NAN, 0.7, 5.0), ["p0"]);

@@ -172,7 +172,7 @@ fn an_average_takes_so_many_probes_to_a_false_flip() {
 fn parameters_that_make_no_average_are_refused_by_name() {
     let fault = |alpha, high, low| {
         let error = Ewma::new(EwmaParameters { alpha, high, low }).expect_err("no average");
-        error.parameters().to_vec()
+        error.parameters().collect::<Vec<_>>()
     };
     assert_eq!(fault(0.0, 0.7, 0.3), ["alpha"]);
     assert_eq!(fault(f64::NAN, 0.7, 0.3), ["alpha"]);

@@ -226,7 +226,7 @@ fn nagios_turns_from_one_failing_state_to_another_at_once() {
 fn parameters_that_make_no_detection_are_refused_by_name() {
     let fault = |low, high| {
         let error = Flap::nagios(1, low, high).expect_err("no detection");
-        error.parameters().to_vec()
+        error.parameters().collect::<Vec<_>>()
     };
     assert_eq!(fault(20, 101), ["high"]);
     assert_eq!(fault(30, 30), ["low", "high"]);

@@ -170,9 +170,9 @@ fn any_consul_esm() -> impl Strategy<Value = ConsulEsm> {
 }
 
 pub(crate) fn any_heartbeat() -> impl Strategy<Value = Heartbeat> {
-    (1..60_000_u64).prop_map(|timeout| {
+    (1..60_000_u64).prop_map(|silence| {
         Heartbeat::new(HeartbeatParameters {
-            timeout: Duration::from_millis(timeout),
+            silence: Duration::from_millis(silence),
         })
         .expect("it is some time")
     })

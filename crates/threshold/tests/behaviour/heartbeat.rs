@@ -16,7 +16,7 @@ fn at(second: i64) -> evenkeel_threshold::Timestamp {
 
 fn half_a_minute() -> Heartbeat {
     Heartbeat::new(HeartbeatParameters {
-        timeout: Duration::from_secs(30),
+        silence: Duration::from_secs(30),
     })
     .expect("valid")
 }
@@ -77,10 +77,10 @@ fn a_result_from_the_future_does_not_make_a_saved_deadline_late() {
 #[test]
 fn no_time_at_all_is_refused_by_name() {
     let error = Heartbeat::new(HeartbeatParameters {
-        timeout: Duration::from_micros(900),
+        silence: Duration::from_micros(900),
     })
     .expect_err("less than the clock can tell");
-    assert_eq!(error.parameters(), ["timeout"]);
+    assert!(error.parameters().eq(["silence"]));
 }
 
 proptest! {
@@ -98,7 +98,7 @@ proptest! {
         for (millis, observation) in observations {
             now = now.saturating_shift(millis as i64);
             elapse_until(&rule, &mut state, now);
-            let silent = now.saturating_since(latest.0) >= rule.parameters().timeout;
+            let silent = now.saturating_since(latest.0) >= rule.parameters().silence;
             let expected = if silent { Status::Critical } else { latest.1 };
             prop_assert_eq!(rule.reported(&state), expected);
             rule.observe(&mut state, observation, now);

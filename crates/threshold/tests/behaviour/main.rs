@@ -5,6 +5,7 @@
 mod advice;
 mod combined;
 mod cusum;
+mod duration;
 mod ewma;
 mod flap;
 mod generators;
@@ -18,6 +19,7 @@ mod penalty;
 mod persistence;
 mod presets;
 mod properties;
+mod spec;
 mod support;
 mod timing;
 mod traces;

@@ -114,16 +114,16 @@ fn a_strategy_prints_as_a_directive() {
     assert_eq!(
         text(Dwell::default().into()),
         "strategy=dwell failures=1 successes=1 after-recovery=0s after-failure=30s \
-         after-failure-max=300s forgive-after=10s"
+         after-failure-max=5m forgive-after=10s"
     );
     assert_eq!(
         text(Penalty::default().into()),
-        "strategy=penalty failures=1 successes=1 half-life=900s suppress=6000 reuse=750 \
-         longest=3600s while-suppressed=last-stable"
+        "strategy=penalty failures=1 successes=1 half-life=15m suppress=6000 reuse=750 \
+         longest=1h while-suppressed=last-stable"
     );
     assert_eq!(
         text(Heartbeat::default().into()),
-        "strategy=heartbeat timeout=30s"
+        "strategy=heartbeat silence=30s"
     );
     assert_eq!(
         text(ConsulEsm::default().into()),
@@ -203,7 +203,7 @@ mod serialised {
             ),
             (
                 Heartbeat::default().into(),
-                r#"{"heartbeat":{"timeout_ms":30000}}"#,
+                r#"{"heartbeat":{"silence_ms":30000}}"#,
             ),
             (
                 ConsulEsm::default().into(),
@@ -233,14 +233,17 @@ mod serialised {
         let faults = [
             (
                 r#"{"consecutive": {"failures_before_critical": 3, "failures_before_warning": 5}}"#,
-                "failures_before_warning (5)",
+                "failures_before_warning must not be more than failures_before_critical",
             ),
             (r#"{"leaky": {"critical": 3}}"#, "unknown field `critical`"),
             (r#"{"leaky": {"critical_threshold": -1}}"#, "-1"),
             (r#"{"leeky": {}}"#, "leeky"),
             (r#"{"window": {"results": 65}}"#, "results must be 1 to 64"),
             (r#"{"ewma": {"alpha": 2}}"#, "alpha must be 0.001 to 1"),
-            (r#"{"cusum": {"p0": 0.8}}"#, "p0 must be at least"),
+            (
+                r#"{"cusum": {"p0": 0.8}}"#,
+                "p0 must be at least 0.0001 less than p1",
+            ),
             (
                 r#"{"dwell": {"after_failure_max_ms": 1}}"#,
                 "after_failure_max must not be less than",

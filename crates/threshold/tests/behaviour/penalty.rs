@@ -233,7 +233,7 @@ fn parameters_that_make_no_penalty_are_refused_by_name() {
             ..PenaltyParameters::default()
         })
         .expect_err("no penalty");
-        error.parameters().to_vec()
+        error.parameters().collect::<Vec<_>>()
     };
     assert_eq!(fault(0, 2000, 750, 3600), ["half_life"]);
     assert_eq!(fault(900, 2000, 0, 3600), ["reuse"]);

@@ -1,7 +1,7 @@
 //! Reports of users of such systems, as tests.
 
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Counts, FirstResult, Leaky, Outlook, ParameterError, Status, Strategy,
+    AnyStrategy, Consecutive, Counts, FirstResult, Leaky, Outlook, Status, Strategy,
 };
 
 use crate::support::{
@@ -121,24 +121,15 @@ fn a_warning_that_could_never_come_is_refused() {
         success_before_passing: 1,
     })
     .expect_err("5 is more than 3");
-    assert_eq!(
-        error,
-        ParameterError::WarningAboveCritical {
-            failures_before_warning: 5,
-            failures_before_critical: 3,
-        }
+    assert!(
+        error
+            .parameters()
+            .eq(["failures_before_warning", "failures_before_critical"])
     );
     assert_eq!(
-        error.parameters(),
-        ["failures_before_warning", "failures_before_critical"]
+        error.to_string(),
+        "failures_before_warning must not be more than failures_before_critical"
     );
-    let text = error.to_string();
-    for part in [
-        "failures_before_warning (5)",
-        "failures_before_critical (3)",
-    ] {
-        assert!(text.contains(part), "{text}");
-    }
 }
 
 // P121
