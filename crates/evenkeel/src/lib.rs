@@ -21,3 +21,4 @@ pub mod shutdown;
 pub mod state;
 pub mod status;
 pub mod thresholds;
+pub mod zones;

@@ -22,7 +22,7 @@ type FloatGauge = Gauge<f64, AtomicU64>;
 pub const PROBE_KINDS: [&str; 3] = ["http", "tcp", "other"];
 
 /// The lists that are read from Consul.
-pub const LISTS: [&str; 4] = ["checks", "nodes", "services", "service"];
+pub const LISTS: [&str; 5] = ["checks", "nodes", "services", "service", "health"];
 
 /// The kinds of check that are reported as unsupported; any other is `other`.
 pub const UNSUPPORTED_KINDS: [&str; 10] = [
@@ -96,6 +96,12 @@ pub struct Metrics {
     pub writable: Gauge,
     /// Whether another monitor is seen on the same checks.
     pub other_monitor: Gauge,
+    /// Services that are followed for their zones.
+    pub zone_services: Gauge,
+    /// Pairs of a called and a calling service that are followed.
+    pub zone_pairs: Gauge,
+    /// Calculations of the split between zones.
+    pub zone_recalculations: Counter,
     /// Lines that did not get into the event log.
     pub events_lost: Counter,
     state_saves: Family<Label1, Counter>,
@@ -241,6 +247,21 @@ impl Metrics {
             "other_monitor",
             "1 while another monitor is seen on these checks",
         );
+        let zone_services = gauge(
+            r,
+            "zone_services",
+            "Services that are followed for their zones",
+        );
+        let zone_pairs = gauge(
+            r,
+            "zone_pairs",
+            "Pairs of a called and a calling service, by rule, that are followed",
+        );
+        let zone_recalculations = counter(
+            r,
+            "zone_recalculations",
+            "Calculations of the split of requests between zones",
+        );
         let events_lost = counter(r, "events_lost", "Lines that are missing in the event log");
         let state_saves = Family::<Label1, Counter>::default();
         r.register("state_saves", "Snapshots of the state", state_saves.clone());
@@ -293,6 +314,9 @@ impl Metrics {
             catalog_degraded,
             writable,
             other_monitor,
+            zone_services,
+            zone_pairs,
+            zone_recalculations,
             events_lost,
             state_saves: state_saves.clone(),
             ready,

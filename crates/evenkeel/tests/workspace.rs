@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "evenkeel-engine",
             "evenkeel-probe",
             "evenkeel-threshold",
+            "evenkeel-zone-weights",
         ],
     ),
 ];

@@ -1,18 +1,22 @@
+use std::convert::Infallible;
+
 use bytes::Bytes;
 use http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
 use serde::Serialize;
 
-use crate::admin::AdminHandle;
+use crate::admin::{AdminHandle, Stay, zones};
 use crate::status::StatusFilter;
 
-pub(super) type Answer = Response<Full<Bytes>>;
+pub(super) type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
 /// The answer to one request. The body of the request is not read.
 pub(super) async fn answer<B>(
     handle: &AdminHandle,
     token: Option<&str>,
+    stay: &Stay,
     request: &Request<B>,
 ) -> Answer {
     if token.is_some_and(|token| !carries(request.headers(), token)) {
@@ -56,10 +60,14 @@ pub(super) async fn answer<B>(
             },
             Err(fault) => text(StatusCode::BAD_REQUEST, fault + "\n"),
         },
-        _ => text(
-            StatusCode::NOT_FOUND,
-            "there are /live, /ready, /metrics and /v1/status\n",
-        ),
+        "/stats" => zones::counters(handle).await,
+        path => match path.strip_prefix("/v1/zones/") {
+            Some(upstream) => zones::zones(handle, stay, upstream, request).await,
+            None => text(
+                StatusCode::NOT_FOUND,
+                "there are /live, /ready, /metrics, /stats, /v1/status and /v1/zones/UPSTREAM\n",
+            ),
+        },
     }
 }
 
@@ -78,7 +86,7 @@ fn carries(headers: &HeaderMap, token: &str) -> bool {
             == 0
 }
 
-fn json(code: StatusCode, value: &impl Serialize) -> Answer {
+pub(super) fn json(code: StatusCode, value: &impl Serialize) -> Answer {
     match serde_json::to_vec(value) {
         Ok(mut body) => {
             body.push(b'\n');
@@ -88,12 +96,12 @@ fn json(code: StatusCode, value: &impl Serialize) -> Answer {
     }
 }
 
-fn text(code: StatusCode, body: impl Into<Bytes>) -> Answer {
+pub(super) fn text(code: StatusCode, body: impl Into<Bytes>) -> Answer {
     typed(code, "text/plain; charset=utf-8", body)
 }
 
-fn typed(code: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
+pub(super) fn typed(code: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()).boxed_unsync());
     *answer.status_mut() = code;
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));

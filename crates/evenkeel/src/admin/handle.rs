@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::status::{CheckStatus, Fault, Readiness, StatusFilter, StatusReport, UnsupportedCheck};
+use crate::zones::ZonesHandle;
 
 /// What the server asks the loop that owns the checks.
 #[derive(Debug)]
@@ -50,6 +51,7 @@ pub struct AdminHandle {
     metrics: Arc<Metrics>,
     clock: Clock,
     beat: Arc<AtomicU64>,
+    zones: ZonesHandle,
 }
 
 /// A loop that has not come round for this long is stuck: it turns every quarter
@@ -68,6 +70,7 @@ impl AdminHandle {
         metrics: Arc<Metrics>,
         clock: Clock,
         beat: Arc<AtomicU64>,
+        zones: ZonesHandle,
     ) -> Self {
         Self {
             questions,
@@ -75,7 +78,13 @@ impl AdminHandle {
             metrics,
             clock,
             beat,
+            zones,
         }
+    }
+
+    /// The split of traffic between zones.
+    pub fn zones(&self) -> &ZonesHandle {
+        &self.zones
     }
 
     /// Whether the loop turns.

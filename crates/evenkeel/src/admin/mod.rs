@@ -5,6 +5,10 @@
 //! * `GET /metrics`: for Prometheus.
 //! * `GET /v1/status`: every check; `?node=`, `?service=`, `?check=`,
 //!   `?status=` choose some.
+//! * `GET /v1/zones/UPSTREAM?callers=SERVICE`: how requests should be split between
+//!   zones; `&zone=`, `&rule=` choose. With `&index=` it waits for another version,
+//!   with `Accept: text/event-stream` it sends each.
+//! * `GET /stats`: Envoy's counters of zone-aware routing, as Envoy shows them.
 //!
 //! It only reads. Every connection is for one request, and their number, their
 //! headers and their time are bounded.
@@ -13,7 +17,10 @@ mod answer;
 mod handle;
 mod listener;
 mod server;
+mod stay;
+mod zones;
 
 pub use handle::{AdminHandle, Question, StatusPage};
 pub use listener::{BindError, Bound, SocketAccess, bind};
 pub use server::serve;
+use stay::Stay;

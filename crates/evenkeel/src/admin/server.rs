@@ -9,10 +9,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::admin::answer::answer;
-use crate::admin::{AdminHandle, Bound};
+use crate::admin::{AdminHandle, Bound, Stay};
 
 /// Connections at once over all sockets; a further one waits.
 const CONNECTIONS: usize = 32;
+
+/// Connections that wait for a change, beside those.
+const WAITING: usize = 512;
 
 /// A request's head may take so long to arrive, and the whole exchange so long.
 const HEAD: Duration = Duration::from_secs(5);
@@ -29,16 +32,19 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 /// request on a TCP address that is not loopback.
 pub async fn serve(bound: Vec<Bound>, handle: AdminHandle, token: Option<Arc<str>>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let waiting = Arc::new(Semaphore::new(WAITING));
     let servers = bound.into_iter().map(|bound| {
         let (places, handle, token) = (Arc::clone(&places), handle.clone(), token.clone());
+        let waiting = Arc::clone(&waiting);
         Box::pin(async move {
             match bound {
                 Bound::Unix(listener, _file) => loop {
                     let Some(place) = place(&places).await else {
                         return;
                     };
+                    let stay = Stay::new(Some(place), Arc::clone(&waiting));
                     match listener.accept().await {
-                        Ok((stream, _)) => spawn(stream, handle.clone(), None, place),
+                        Ok((stream, _)) => spawn(stream, handle.clone(), None, stay),
                         Err(error) => accept_failed(&error).await,
                     }
                 },
@@ -47,8 +53,9 @@ pub async fn serve(bound: Vec<Bound>, handle: AdminHandle, token: Option<Arc<str
                     let Some(place) = place(&places).await else {
                         return;
                     };
+                    let stay = Stay::new(Some(place), Arc::clone(&waiting));
                     match listener.accept().await {
-                        Ok((stream, _)) => spawn(stream, handle.clone(), token, place),
+                        Ok((stream, _)) => spawn(stream, handle.clone(), token, stay),
                         Err(error) => accept_failed(&error).await,
                     }
                 },
@@ -71,12 +78,12 @@ fn spawn(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     handle: AdminHandle,
     token: Option<Arc<str>>,
-    place: OwnedSemaphorePermit,
+    stay: Stay,
 ) {
     tokio::spawn(async move {
         let service = service_fn(|request| {
-            let (handle, token) = (&handle, token.as_deref());
-            async move { Ok::<_, Infallible>(answer(handle, token, &request).await) }
+            let (handle, token, stay) = (&handle, token.as_deref(), &stay);
+            async move { Ok::<_, Infallible>(answer(handle, token, stay, &request).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -85,10 +92,14 @@ fn spawn(
             .max_buf_size(HEAD_BYTES)
             .keep_alive(false)
             .serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
         // A client that breaks off or sends rubbish is its own fault; hyper has
         // answered what can be answered.
-        let _ = tokio::time::timeout(EXCHANGE, connection).await;
-        drop(place);
+        while tokio::time::timeout(EXCHANGE, connection.as_mut())
+            .await
+            .is_err()
+            && stay.is_long()
+        {}
     });
 }
 
@@ -125,6 +136,7 @@ mod tests {
             Arc::new(Metrics::new()),
             clock,
             Arc::clone(&beat),
+            crate::zones::ZonesHandle::stopped(),
         );
         let listen = Listen::Tcp("127.0.0.1:0".parse().unwrap());
         let access = SocketAccess {
@@ -229,7 +241,15 @@ mod tests {
         let (questions, _asked) = mpsc::channel(1);
         let (_send, seen) = watch::channel(Readiness::default());
         let beat = Arc::new(AtomicU64::new(clock.now().as_millis()));
-        let handle = AdminHandle::new(questions, seen, Arc::new(Metrics::new()), clock, beat);
+        let handle = AdminHandle::new(
+            questions,
+            seen,
+            Arc::new(Metrics::new()),
+            clock,
+            beat,
+            crate::zones::ZonesHandle::stopped(),
+        );
+        let stay = Stay::new(None, Arc::new(Semaphore::new(0)));
         for (header, code) in [
             (None, 401),
             (Some("Bearer wrong!"), 401),
@@ -240,7 +260,7 @@ mod tests {
             if let Some(header) = header {
                 request = request.header("authorization", header);
             }
-            let answer = answer(&handle, Some("secret"), &request.body(()).unwrap()).await;
+            let answer = answer(&handle, Some("secret"), &stay, &request.body(()).unwrap()).await;
             assert_eq!(answer.status(), code, "{header:?}");
         }
     }

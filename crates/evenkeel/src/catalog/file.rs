@@ -3,6 +3,7 @@
 //! A version with a fault is refused as a whole, with every fault named, and the
 //! last good one stays in force; docs/file-catalog.md says so to users.
 
+mod endpoint;
 mod entry;
 mod parse;
 mod settle;
@@ -11,6 +12,8 @@ mod tests;
 mod view;
 mod watch;
 
+pub use endpoint::EndpointEntry;
+use endpoint::services;
 pub use entry::{Entry, File, HeaderValues, InitialStatus, Tls};
 pub use parse::{FileFault, Parsed, parse, shape};
 pub use view::view;

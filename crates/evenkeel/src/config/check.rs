@@ -85,6 +85,10 @@ pub(super) fn check(settings: &Settings) -> Found {
     if settings.probe.user_agent.chars().any(char::is_control) {
         found.fault("probe.user_agent", "has a control character");
     }
+    if settings.zones.zone_keys.is_empty() {
+        let text = "must not be empty: no instance would have a zone";
+        found.fault("zones.zone_keys", text);
+    }
     if let Err(text) = crate::logging::filter(&settings.log.level) {
         found.fault("log.level", text);
     }

@@ -9,6 +9,7 @@ mod output;
 mod probe;
 mod run;
 mod threshold;
+mod zones;
 
 use std::path::PathBuf;
 
@@ -22,6 +23,7 @@ pub use output::{EventSettings, LogFormat, LogSettings};
 pub use probe::ProbeSettings;
 pub use run::{RunSettings, ScheduleSettings, WriteSettings};
 pub use threshold::{FirstResultName, Override, StrategyName, ThresholdSettings};
+pub use zones::ZoneSettings;
 
 /// Everything the daemon can be told.
 ///
@@ -65,6 +67,9 @@ pub struct Settings {
 
     /// How statuses are written to Consul.
     pub write: WriteSettings,
+
+    /// How traffic is split between zones.
+    pub zones: ZoneSettings,
 
     /// The server for status, metrics, liveness and readiness.
     pub admin: AdminSettings,

@@ -3,7 +3,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use evenkeel_engine::{Action, CatalogUpdate, CheckId, Deregistered, Finding, Outcome};
+use evenkeel_engine::{
+    Action, CatalogUpdate, CheckId, Deregistered, Event, EventKind, Finding, Outcome,
+};
 use evenkeel_probe::Report;
 use evenkeel_threshold::Timestamp;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -24,6 +26,7 @@ use crate::metrics::{Metrics, raise_to, set};
 use crate::shutdown::Request;
 use crate::status::{Fault, Readiness, StatusFilter, UnsupportedCheck};
 use crate::thresholds::EffectiveThresholds;
+use crate::zones::Released;
 
 /// How often all checks are counted and the readiness is judged.
 const SURVEY: Duration = Duration::from_secs(1);
@@ -44,6 +47,9 @@ pub(super) struct Inputs {
     pub(super) leadership: mpsc::Receiver<Leadership>,
     pub(super) questions: mpsc::Receiver<Question>,
     pub(super) saves: Saves,
+    /// Checks whose released status is asked for; the answer goes to
+    /// [`Driver::released`].
+    pub(super) statuses: mpsc::Receiver<Vec<CheckId>>,
 }
 
 /// The loop's own: the engine and what is known besides.
@@ -63,6 +69,8 @@ pub(super) struct Driver {
     pub(super) grace: Duration,
     pub(super) known: Known,
     pub(super) condition: Condition,
+    /// Where released statuses are told, whenever one changes.
+    pub(super) released: mpsc::UnboundedSender<Released>,
 }
 
 /// What is known of the catalog besides the checks in the engine.
@@ -130,6 +138,7 @@ impl Driver {
                 Some(leadership) = inputs.leadership.recv() => Input::Leadership(leadership),
                 Some(question) = inputs.questions.recv() => Input::Question(question),
                 Some(result) = inputs.saves.recv() => Input::Saved(result),
+                Some(checks) = inputs.statuses.recv() => Input::Statuses(checks),
                 Some(request) = requests.recv() => Input::Request(request),
             };
 
@@ -163,6 +172,11 @@ impl Driver {
                 Input::Leadership(leadership) => self.take_leadership(now, leadership),
                 Input::Question(question) => self.answer(now, question),
                 Input::Saved(result) => self.saving.ended(&result),
+                Input::Statuses(checks) => {
+                    for check in checks {
+                        self.tell_released(check);
+                    }
+                }
                 Input::Request(Request::Reload) => reload(),
                 Input::Request(Request::Shutdown) => {
                     if stop_by.is_none() {
@@ -193,10 +207,33 @@ impl Driver {
                 Action::Deregister {
                     ticket, id, token, ..
                 } => self.writing.deregister(ticket, &id, &token),
-                Action::Event(event) => self.reporting.event(&event, report),
+                Action::Event(event) => {
+                    self.reporting.event(&event, report);
+                    self.tell_of(&event);
+                }
                 _ => {}
             }
         }
+    }
+
+    /// Tells of a released status that may be another one since `event`.
+    fn tell_of(&self, event: &Event) {
+        if matches!(
+            event.kind,
+            EventKind::Added
+                | EventKind::Removed
+                | EventKind::Restarted
+                | EventKind::StateRestarted { .. }
+                | EventKind::Transition { .. }
+        ) {
+            self.tell_released(event.id.clone());
+        }
+    }
+
+    fn tell_released(&self, check: CheckId) {
+        let status = self.engine.check(&check).map(|check| check.reported());
+        // Nobody follows zones while the daemon stops.
+        let _ = self.released.send((check, status));
     }
 
     fn take_finding(&mut self, now: Timestamp, found: Found) {
@@ -583,5 +620,6 @@ enum Input {
     Leadership(Leadership),
     Question(Question),
     Saved(std::io::Result<()>),
+    Statuses(Vec<CheckId>),
     Request(Request),
 }

@@ -27,6 +27,7 @@ use crate::metrics::Metrics;
 use crate::shutdown::Request;
 use crate::state::{DirectoryLock, StateError, StateFile};
 use crate::status::Readiness;
+use crate::zones::{Source, ZonesTask};
 
 /// Reads the configuration again.
 pub type Reload = Box<dyn FnMut() -> Result<Settings, Failure> + Send>;
@@ -41,6 +42,7 @@ pub struct Daemon {
     settings: watch::Sender<Arc<Settings>>,
     /// Ends with the daemon.
     _catalog: Running,
+    zones: ZonesTask,
     /// Held until the last snapshot is written.
     _lock: Option<DirectoryLock>,
 }
@@ -173,13 +175,15 @@ impl Daemon {
         let settings = Arc::new(settings);
         let (changes, changed) = watch::channel(Arc::clone(&settings));
         let (sender, catalog) = mpsc::channel::<CatalogMessage>(1);
-        let (running, target, leader, leadership, well) = match settings.catalog {
+        let (running, target, leader, leadership, well, source) = match settings.catalog {
             Some(CatalogKind::File) => {
                 let mut tasks = JoinSet::new();
-                tasks.spawn(FileCatalog::open(&settings)?.watch(changed, sender));
+                let catalog = FileCatalog::open(&settings)?;
+                let source = Source::File(catalog.services());
+                tasks.spawn(catalog.watch(changed, sender));
                 let (_, never) = mpsc::channel(1);
                 let running = Running::File { _tasks: tasks };
-                (running, Target::Nowhere, None, never, None)
+                (running, Target::Nowhere, None, never, None, source)
             }
             Some(CatalogKind::Consul) | None => {
                 let client = consul_client::client(&settings.consul)?;
@@ -188,12 +192,19 @@ impl Daemon {
                 let running =
                     catalog::consul::start(client.clone(), changed, sender, Arc::clone(&metrics));
                 let well = Arc::clone(&running.well);
+                let source = Source::Consul {
+                    client: client.clone(),
+                    wait: settings.consul.wait,
+                    well: Arc::clone(&well),
+                    keys: settings.zones.locality_keys(),
+                };
                 (
                     Running::Consul { _catalog: running },
                     Target::Consul(client),
                     Some(leader),
                     leadership,
                     Some(well),
+                    source,
                 )
             }
         };
@@ -211,7 +222,24 @@ impl Daemon {
         let (readiness, seen) = watch::channel(Readiness::default());
         let (ask, questions) = mpsc::channel(16);
         let beat = Arc::new(AtomicU64::new(clock.now().as_millis()));
-        let admin = AdminHandle::new(ask, seen, Arc::clone(&metrics), clock, Arc::clone(&beat));
+        let (released, told) = mpsc::unbounded_channel();
+        let (ask_statuses, statuses) = mpsc::channel(16);
+        let (zones, zones_handle) = ZonesTask::new(
+            settings.zones.rules(),
+            source,
+            clock,
+            Arc::clone(&metrics),
+            told,
+            ask_statuses,
+        );
+        let admin = AdminHandle::new(
+            ask,
+            seen,
+            Arc::clone(&metrics),
+            clock,
+            Arc::clone(&beat),
+            zones_handle,
+        );
         Ok(Self {
             driver: Driver {
                 engine,
@@ -228,6 +256,7 @@ impl Daemon {
                 grace: settings.run.shutdown_grace,
                 known: Known::default(),
                 condition: Condition::default(),
+                released,
             },
             inputs: Inputs {
                 catalog,
@@ -236,12 +265,14 @@ impl Daemon {
                 leadership,
                 questions,
                 saves,
+                statuses,
             },
             admin,
             bound,
             token,
             settings: changes,
             _catalog: running,
+            zones,
             _lock: lock,
         })
     }
@@ -266,10 +297,12 @@ impl Daemon {
             token,
             settings,
             _catalog,
+            zones,
             _lock,
         } = self;
         let mut servers = JoinSet::new();
         servers.spawn(admin::serve(bound, admin, token));
+        servers.spawn(zones.run());
         let began = Arc::clone(&settings.borrow());
         let reload = move || match reload() {
             Ok(new) => {

@@ -64,6 +64,11 @@ impl Registration {
         self
     }
 
+    pub(crate) fn port(mut self, port: u16) -> Self {
+        self.value["Service"]["Port"] = port.into();
+        self
+    }
+
     pub(crate) fn put(self, consul: &Consul) -> String {
         consul.register(&self.value);
         self.node

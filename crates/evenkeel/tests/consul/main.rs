@@ -18,3 +18,4 @@ mod restart;
 mod storm;
 mod targets;
 mod thresholds;
+mod zones;

@@ -23,4 +23,5 @@ mod poll;
 mod services;
 mod start;
 
+pub(crate) use poll::Poll;
 pub use start::{ConsulCatalog, start};

@@ -10,14 +10,14 @@ use tokio::time::Instant;
 
 /// A long poll on the runtime's clock. The rules are the consul crate's.
 #[derive(Debug)]
-pub(super) struct Poll {
+pub(crate) struct Poll {
     watch: Watch,
     origin: Instant,
 }
 
 /// What to do next.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// Send this.
     Ask(Query),
     /// Nothing before this time.
@@ -26,7 +26,7 @@ pub(super) enum Next {
 
 impl Poll {
     /// A poll whose long queries wait for `wait`.
-    pub(super) fn new(wait: Duration) -> Self {
+    pub(crate) fn new(wait: Duration) -> Self {
         let rules = Rules {
             wait,
             ..Rules::default()
@@ -40,7 +40,7 @@ impl Poll {
         }
     }
 
-    pub(super) fn next(&mut self, base: &Query) -> Next {
+    pub(crate) fn next(&mut self, base: &Query) -> Next {
         match self.watch.step(self.now()) {
             Step::Ask(ask) => Next::Ask(ask.applied_to(base)),
             Step::Wait(until) => Next::Rest(self.instant(until)),
@@ -49,7 +49,7 @@ impl Poll {
 
     /// Rests as long as is due, less if `well` says that Consul works again, and
     /// gives the next query.
-    pub(super) async fn query(&mut self, base: &Query, well: &Notify) -> Query {
+    pub(crate) async fn query(&mut self, base: &Query, well: &Notify) -> Query {
         loop {
             match self.next(base) {
                 Next::Ask(query) => return query,
@@ -61,11 +61,11 @@ impl Poll {
         }
     }
 
-    pub(super) fn answered(&mut self, meta: &Meta) -> News {
+    pub(crate) fn answered(&mut self, meta: &Meta) -> News {
         self.watch.answered(self.now(), meta)
     }
 
-    pub(super) fn failed(&mut self, error: &Error) {
+    pub(crate) fn failed(&mut self, error: &Error) {
         let retry = self.watch.failed(self.now(), error);
         if retry.grew {
             tracing::debug!(%error, after = ?retry.after, "a list of Consul cannot be read");
@@ -73,16 +73,16 @@ impl Poll {
     }
 
     /// Takes in a read of the same list beside the poll.
-    pub(super) fn also_read(&mut self, meta: &Meta) {
+    pub(crate) fn also_read(&mut self, meta: &Meta) {
         self.watch.also_read(self.now(), meta);
     }
 
-    pub(super) fn recovered(&mut self) {
+    pub(crate) fn recovered(&mut self) {
         self.watch.recovered();
     }
 
     /// When the list may be read again.
-    pub(super) fn rested_at(&self) -> Instant {
+    pub(crate) fn rested_at(&self) -> Instant {
         self.instant(self.watch.rested_at())
     }
 

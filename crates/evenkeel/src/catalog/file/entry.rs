@@ -9,6 +9,7 @@ use evenkeel_probe::{Definition, DefinitionError, HttpCheck, TcpCheck, TlsOption
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
+use super::EndpointEntry;
 use crate::config::text::DurationText;
 use crate::config::{ThresholdSettings, duration};
 use crate::thresholds::{self, Source};
@@ -19,6 +20,8 @@ use crate::thresholds::{self, Source};
 pub struct File {
     /// The checks.
     pub check: Vec<Entry>,
+    /// The endpoints of services, for zones.
+    pub endpoint: Vec<EndpointEntry>,
 }
 
 /// One check: what is probed, how often, and how many results change its

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-use super::{Entry, File};
+use super::{EndpointEntry, Entry, File};
 use crate::document::{self, Format, Node, Path, Place, Shape, Value};
 
 /// What a file says.
@@ -13,6 +13,8 @@ pub struct Parsed {
     /// The checks, each with the line in which it begins; 0 where it is not
     /// known.
     pub checks: Vec<(usize, Entry)>,
+    /// The endpoints, each with the line in which it begins.
+    pub endpoints: Vec<(usize, EndpointEntry)>,
     /// What is likely not meant, but can be used.
     pub warnings: Vec<FileFault>,
 }
@@ -82,12 +84,12 @@ pub fn parse(text: &[u8], format: Format) -> Result<Parsed, Vec<FileFault>> {
         .map(|fault| placed(&before, fault))
         .collect();
     let mut parsed = Parsed::default();
-    let nodes = match root.get("check").map(|node| &node.value) {
+    let list = |key: &str| match root.get(key).map(|node| &node.value) {
         Some(Value::List(nodes)) => nodes.as_slice(),
         _ => &[],
     };
     let mut known: HashMap<(String, String, String), usize> = HashMap::new();
-    for node in nodes {
+    for node in list("check") {
         // One that lacks what it needs has its fault already.
         let Ok(entry) = serde_json::from_value::<Entry>(node.to_json()) else {
             continue;
@@ -123,6 +125,20 @@ pub fn parse(text: &[u8], format: Format) -> Result<Parsed, Vec<FileFault>> {
                 .push(fault("timeout".to_owned(), text.to_owned()));
         }
         parsed.checks.push((line, entry));
+    }
+    for node in list("endpoint") {
+        let Ok(entry) = serde_json::from_value::<EndpointEntry>(node.to_json()) else {
+            continue;
+        };
+        let line = line(&node.place);
+        let wrong = entry.faults(&parsed.checks).into_iter();
+        faults.extend(wrong.map(|(key, text)| FileFault {
+            line: node.find(&key).map_or(line, |node| self::line(&node.place)),
+            check: None,
+            key: format!("endpoint.{key}"),
+            text,
+        }));
+        parsed.endpoints.push((line, entry));
     }
     if faults.is_empty() {
         return Ok(parsed);

@@ -7,12 +7,13 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use super::settle::{Look, Quiet, Settling};
-use super::{FileFault, Parsed, parse, view};
+use super::{FileFault, Parsed, parse, services, view};
 use crate::catalog::{CatalogFault, CatalogMessage, CatalogSender, CatalogView};
 use crate::config::{FileSettings, Settings};
 use crate::document::{Format, read_file};
 use crate::exit::{Exit, Failure};
 use crate::thresholds::Resolver;
+use crate::zones::FileServices;
 
 /// A file of checks that has been read once.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct FileCatalog {
     default_timeout: Duration,
     /// The list in force.
     view: CatalogView,
+    /// The endpoints in force.
+    services: watch::Sender<Arc<FileServices>>,
     /// What was told last of a file that cannot be read.
     trouble: Option<String>,
     quiet: Quiet<Stamp>,
@@ -94,9 +97,10 @@ impl FileCatalog {
             trouble: None,
             quiet: Quiet::new(),
             path,
-            parsed,
             resolver,
             default_timeout,
+            services: watch::Sender::new(Arc::new(services(&parsed))),
+            parsed,
             view,
         })
     }
@@ -104,6 +108,11 @@ impl FileCatalog {
     /// The list in force.
     pub fn view(&self) -> &CatalogView {
         &self.view
+    }
+
+    /// The endpoints in force, by service.
+    pub fn services(&self) -> watch::Receiver<Arc<FileServices>> {
+        self.services.subscribe()
     }
 
     /// What the file says, as far as it is in force.
@@ -218,6 +227,7 @@ impl FileCatalog {
                     checks = view.checks.len(),
                     "the checks have changed"
                 );
+                self.services.send_replace(Arc::new(services(&parsed)));
                 self.parsed = parsed;
                 self.view = view;
             }
