@@ -36,6 +36,8 @@ pub enum Command {
     /// Show each check of a running daemon: its status, what is pending, and
     /// its thresholds.
     Status(StatusArguments),
+    /// Show how requests are split between zones.
+    Zones(ZonesArguments),
     /// Check, show or explain the configuration.
     Config(ConfigArguments),
 }
@@ -193,4 +195,61 @@ pub enum ConfigCommand {
         #[arg(long)]
         checks: bool,
     },
+}
+
+/// Arguments of `zones`.
+#[derive(Debug, Clone, Args)]
+pub struct ZonesArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ZonesCommand,
+}
+
+/// What to do about zones.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ZonesCommand {
+    /// Show how the requests of one service to another are split, from a running
+    /// daemon, or from numbers:
+    /// `zones show --endpoints a=2,b=4 --callers a=3,b=1`.
+    Show(ShowZonesArguments),
+}
+
+/// Arguments of `zones show`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ShowZonesArguments {
+    /// The called service, of which a running daemon is asked.
+    #[arg(value_name = "UPSTREAM", required_unless_present = "endpoints")]
+    pub upstream: Option<String>,
+
+    /// The calling service; with --endpoints, its healthy hosts per zone:
+    /// a=3,b=1.
+    #[arg(long, value_name = "SERVICE|COUNTS")]
+    pub callers: String,
+
+    /// Calculate from numbers instead: healthy endpoints per zone, unhealthy ones
+    /// after a plus sign: a=2,b=4+1.
+    #[arg(long, value_name = "COUNTS", conflicts_with = "upstream")]
+    pub endpoints: Option<String>,
+
+    /// Only for callers in this zone.
+    #[arg(long, value_name = "ZONE")]
+    pub zone: Option<String>,
+
+    /// service-connect, envoy, bounded, joint or round-robin. Without it, the
+    /// daemon's.
+    #[arg(long, value_name = "RULE", conflicts_with = "compare")]
+    pub rule: Option<String>,
+
+    /// How far above the mean bounded and joint may load an endpoint, in percent;
+    /// with --endpoints.
+    #[arg(long, value_name = "PERCENT", requires = "endpoints")]
+    pub tolerance: Option<u32>,
+
+    /// Compare all rules.
+    #[arg(long)]
+    pub compare: bool,
+
+    /// Show every condition of Envoy's rule, and what would open a closed one.
+    #[arg(long)]
+    pub explain: bool,
 }

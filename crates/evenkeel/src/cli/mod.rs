@@ -1,5 +1,6 @@
 //! The command line: one shape for all commands, and what each one starts.
 
+mod admin;
 mod arguments;
 mod compat;
 mod config;
@@ -7,6 +8,7 @@ mod demo;
 mod output;
 mod run;
 mod status;
+mod zones;
 
 use std::ffi::OsString;
 
@@ -15,7 +17,7 @@ use clap::error::ErrorKind;
 
 pub use arguments::{
     Arguments, Command, ConfigArguments, ConfigCommand, DemoArguments, LayerArguments,
-    RunArguments, StatusArguments,
+    RunArguments, ShowZonesArguments, StatusArguments, ZonesArguments, ZonesCommand,
 };
 
 use crate::environment::Environment;
@@ -39,6 +41,12 @@ fn dispatch(arguments: &Arguments, environment: &Environment) -> Exit {
         Command::Status(status) => {
             status::run(status, arguments.admin.as_deref(), json, environment)
         }
+        Command::Zones(zones) => zones::run(
+            &zones.command,
+            arguments.admin.as_deref(),
+            json,
+            environment,
+        ),
         Command::Config(config) => config::run(&config.command, json, environment),
     };
     result.unwrap_or_else(|failure| {

@@ -18,6 +18,7 @@
 
 mod consul;
 mod core;
+mod draw;
 mod instance;
 mod locality;
 mod pair;
@@ -29,6 +30,7 @@ mod task;
 mod tests;
 
 pub use self::core::{Counts, Full, Zones};
+pub use draw::{draw_comparison, draw_gates, draw_split};
 pub use instance::{Endpoint, Instance, Weights};
 pub use locality::LocalityKeys;
 pub use pair::{PairView, Recalculations};

@@ -299,10 +299,17 @@ fn caller_zone(pair: &PairView, zone: &Locality) -> CallerZone {
 }
 
 fn told(gate: evenkeel_zone_weights::envoy::Gate, closed: bool) -> Gate {
+    use evenkeel_zone_weights::envoy::Gate as Of;
+
     Gate {
         name: gate.name().to_owned(),
         closed,
-        text: gate.to_string(),
+        // Those with numbers say the same of an open gate.
+        text: match gate {
+            Of::NoLocalCluster if !closed => "the callers are known".to_owned(),
+            Of::NoSourceHostInLocalZone if !closed => "callers are known in this zone".to_owned(),
+            gate => gate.to_string(),
+        },
         remedy: gate.remedy().to_string(),
     }
 }

@@ -1,0 +1,285 @@
+//! What a terminal shows of a split.
+
+use std::fmt::Write as _;
+
+use super::{CallerZone, PairReport, Place};
+use crate::status::Style;
+
+const BOLD: &str = "\u{1b}[1m";
+const DIM: &str = "\u{1b}[2m";
+const RESET: &str = "\u{1b}[0m";
+
+/// Width of the bar for all requests.
+const BAR: usize = 40;
+
+/// Who sends how much to where: a bar for each flow, its length the share of all
+/// requests, and a matrix of the same.
+pub fn draw_split(report: &PairReport, style: Style) -> String {
+    let mut text = String::new();
+    head(&mut text, report);
+    if report.zones.is_empty() {
+        text.push_str("no caller and no endpoint is known\n");
+        return text;
+    }
+    flows(&mut text, report, style);
+    text.push('\n');
+    matrix(&mut text, report);
+    for zone in &report.zones {
+        if let Some(reason) = &zone.reason {
+            let name = zone.zone.to_string();
+            let _ = writeln!(
+                text,
+                "\n{}: not routed by zone: {}\n  {}",
+                shown(&name),
+                reason.text,
+                reason.remedy
+            );
+        }
+    }
+    text
+}
+
+fn head(text: &mut String, report: &PairReport) {
+    let PairReport {
+        callers,
+        upstream,
+        rule,
+        ..
+    } = report;
+    let _ = writeln!(text, "{callers} → {upstream}   rule {rule}\n");
+    let whole = [report.degraded.as_ref(), report.failure.as_ref()];
+    for line in whole.into_iter().flatten().chain(&report.faults) {
+        let _ = writeln!(text, "! {line}");
+    }
+}
+
+fn shown(zone: &str) -> &str {
+    if zone.is_empty() { "(no zone)" } else { zone }
+}
+
+/// Callers of a zone, by their part of all; requests are in proportion.
+fn share_of_callers(report: &PairReport, zone: &CallerZone) -> f64 {
+    let all: u64 = report
+        .places
+        .iter()
+        .map(|place| place.callers.healthy)
+        .sum();
+    let here = place(report, zone).map_or(0, |place| place.callers.healthy);
+    if all == 0 {
+        0.0
+    } else {
+        here as f64 / all as f64
+    }
+}
+
+fn place<'a>(report: &'a PairReport, zone: &CallerZone) -> Option<&'a Place> {
+    report.places.iter().find(|place| place.zone == zone.zone)
+}
+
+/// What `zone` sends to each of the places, of its own requests.
+fn row(report: &PairReport, zone: &CallerZone) -> Vec<f64> {
+    let to = |place: &Place| {
+        let weights = zone
+            .weights
+            .iter()
+            .filter(|weight| weight.zone == place.zone);
+        weights.map(super::Weight::fraction).sum()
+    };
+    report.places.iter().map(to).collect()
+}
+
+fn flows(text: &mut String, report: &PairReport, style: Style) {
+    let width = report
+        .places
+        .iter()
+        .map(|place| shown(&place.zone.to_string()).chars().count())
+        .max()
+        .unwrap_or(0);
+    let (bold, dim, reset) = match style {
+        Style::Colour => (BOLD, DIM, RESET),
+        Style::Plain => ("", "", ""),
+    };
+    for zone in &report.zones {
+        let part = share_of_callers(report, zone);
+        let from = zone.zone.to_string();
+        for (place, share) in report.places.iter().zip(row(report, zone)) {
+            let of_all = part * share;
+            if of_all <= 0.0 {
+                continue;
+            }
+            let local = place.zone == zone.zone;
+            // At least one, at most all.
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share is between 0 and 1"
+            )]
+            let length = ((of_all * BAR as f64).round() as usize).clamp(1, BAR);
+            let (line, colour) = if local { ("━", bold) } else { ("╌", dim) };
+            let to = place.zone.to_string();
+            let _ = writeln!(
+                text,
+                "{:>width$} {colour}{}▶{reset} {:<width$} {} {:>6}",
+                shown(&from),
+                line.repeat(length),
+                shown(&to),
+                " ".repeat(BAR - length),
+                percent(of_all),
+            );
+        }
+    }
+    let (mut local, mut all) = (0.0, 0.0);
+    for zone in &report.zones {
+        let part = share_of_callers(report, zone);
+        local += part * zone.local;
+        all += part;
+    }
+    if all > 0.0 {
+        let _ = writeln!(
+            text,
+            "\n{} of these requests stay in their zone",
+            percent(local / all)
+        );
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn matrix(text: &mut String, report: &PairReport) {
+    let mut rows = Vec::new();
+    let mut first = vec!["FROM \\ TO".to_owned()];
+    first.extend(
+        report
+            .places
+            .iter()
+            .map(|place| shown(&place.zone.to_string()).to_owned()),
+    );
+    first.extend(["CALLERS".to_owned(), "MODE".to_owned()]);
+    rows.push(first);
+    for zone in &report.zones {
+        let mut cells = vec![shown(&zone.zone.to_string()).to_owned()];
+        cells.extend(row(report, zone).into_iter().map(|share| match share {
+            0.0 => "·".to_owned(),
+            share => percent(share),
+        }));
+        let callers = place(report, zone).map_or(0, |place| place.callers.healthy);
+        cells.extend([callers.to_string(), zone.mode.clone()]);
+        rows.push(cells);
+    }
+    let mut last = vec!["endpoints".to_owned()];
+    last.extend(report.places.iter().map(|place| {
+        let tally = place.endpoints;
+        format!("{} of {}", tally.healthy, tally.all())
+    }));
+    rows.push(last);
+    table(text, &rows);
+}
+
+fn table(text: &mut String, rows: &[Vec<String>]) {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<_> = (0..columns).map(width).collect();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate();
+        let line: Vec<_> = cells
+            .map(|(column, (cell, width))| match column {
+                0 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            })
+            .collect();
+        let _ = writeln!(text, "{}", line.join("   ").trim_end());
+    }
+}
+
+/// All rules side by side.
+pub fn draw_comparison(reports: &[PairReport]) -> String {
+    let mut text = String::new();
+    let Some(one) = reports.first() else {
+        return text;
+    };
+    let _ = writeln!(text, "{} → {}\n", one.callers, one.upstream);
+    let mut rows = vec![vec![
+        "RULE".to_owned(),
+        "STAYS LOCAL".to_owned(),
+        "FULLEST ENDPOINT".to_owned(),
+        "NO ENDPOINT".to_owned(),
+    ]];
+    rows[0].extend(
+        one.zones
+            .iter()
+            .map(|zone| shown(&zone.zone.to_string()).to_owned()),
+    );
+    for report in reports {
+        let (local, fullest, no_host) = totals(report);
+        let mut cells = vec![
+            report.rule.to_string(),
+            percent(local),
+            fullest.map_or_else(|| "·".to_owned(), |times| format!("{times:.2} × mean")),
+            percent(no_host),
+        ];
+        cells.extend(report.zones.iter().map(|zone| {
+            let reason = zone
+                .reason
+                .as_ref()
+                .map(|reason| format!(" ({})", reason.name));
+            format!("{}{}", percent(zone.local), reason.unwrap_or_default())
+        }));
+        rows.push(cells);
+    }
+    table(&mut text, &rows);
+    text.push_str("\nUnder a zone: the share of its own requests that stays there.\n");
+    text
+}
+
+/// Over all callers: what stays local, the load of the fullest endpoint for its
+/// fair part, and what finds no endpoint.
+fn totals(report: &PairReport) -> (f64, Option<f64>, f64) {
+    let (mut local, mut no_host) = (0.0, 0.0);
+    let mut loads = vec![0.0; report.places.len()];
+    for zone in &report.zones {
+        let part = share_of_callers(report, zone);
+        local += part * zone.local;
+        no_host += part * zone.no_host;
+        for (load, share) in loads.iter_mut().zip(row(report, zone)) {
+            *load += part * share;
+        }
+    }
+    let healthy: u64 = report
+        .places
+        .iter()
+        .map(|place| place.endpoints.healthy)
+        .sum();
+    let fullest = report
+        .places
+        .iter()
+        .zip(loads)
+        .filter(|(place, _)| place.endpoints.healthy > 0)
+        .map(|(place, load)| load * healthy as f64 / place.endpoints.healthy as f64)
+        .reduce(f64::max);
+    (local, fullest, no_host)
+}
+
+/// The conditions of Envoy's rule, for callers in each zone.
+pub fn draw_gates(report: &PairReport) -> String {
+    let mut text = String::new();
+    for zone in &report.zones {
+        let name = zone.zone.to_string();
+        let _ = writeln!(text, "\n{}:", shown(&name));
+        if zone.gates.is_empty() {
+            let _ = writeln!(text, "  rule {} has no conditions", report.rule);
+        }
+        for gate in &zone.gates {
+            let mark = if gate.closed { "✗" } else { "✓" };
+            let _ = writeln!(text, "  {mark} {:<30} {}", gate.name, gate.text);
+            if gate.closed {
+                let _ = writeln!(text, "    {:<30} → {}", "", gate.remedy);
+            }
+        }
+    }
+    text
+}
