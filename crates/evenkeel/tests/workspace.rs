@@ -20,12 +20,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("evenkeel-zone-weights", &[]),
     ("evenkeel-engine", &["evenkeel-threshold"]),
     ("evenkeel-probe", &["evenkeel-threshold"]),
+    ("evenkeel-replay", &["evenkeel-threshold"]),
     (
         "evenkeel",
         &[
             "evenkeel-consul",
             "evenkeel-engine",
             "evenkeel-probe",
+            "evenkeel-replay",
             "evenkeel-threshold",
             "evenkeel-zone-weights",
         ],
@@ -71,6 +73,10 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         ],
     ),
     ("evenkeel-probe", &["evenkeel-consul", "evenkeel-engine"]),
+    (
+        "evenkeel-replay",
+        &["tokio", "hyper", "evenkeel-consul", "evenkeel-engine"],
+    ),
     (
         "evenkeel-consul",
         &[

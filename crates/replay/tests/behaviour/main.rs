@@ -1,0 +1,8 @@
+//! The crate from outside, as a tool that compares strategies uses it.
+#![allow(clippy::unwrap_used, reason = "only tests are compiled with this")]
+
+mod model;
+mod reading;
+mod replaying;
+mod support;
+mod writes;
