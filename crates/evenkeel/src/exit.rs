@@ -12,6 +12,8 @@ pub enum Exit {
     Ok = 0,
     /// The command line is wrong (`EX_USAGE`).
     Usage = 64,
+    /// What was given to be read is wrong (`EX_DATAERR`).
+    Data = 65,
     /// What was asked for is not there: no daemon answers (`EX_UNAVAILABLE`).
     Unavailable = 69,
     /// A fault of the program itself (`EX_SOFTWARE`).

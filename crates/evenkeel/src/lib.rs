@@ -18,6 +18,7 @@ pub mod exit;
 pub mod logging;
 pub mod metrics;
 pub mod shutdown;
+pub mod simulate;
 pub mod state;
 pub mod status;
 pub mod thresholds;

@@ -134,6 +134,7 @@ fn the_table_of_exit_codes_is_complete() {
     let known = [
         Exit::Ok,
         Exit::Usage,
+        Exit::Data,
         Exit::Unavailable,
         Exit::Internal,
         Exit::CannotCreate,

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use evenkeel_replay::TruthWindow;
 
 use crate::config::Inputs;
 
@@ -38,6 +40,9 @@ pub enum Command {
     Status(StatusArguments),
     /// Show how requests are split between zones.
     Zones(ZonesArguments),
+    /// Replay a recorded history: what each strategy would have reported, how
+    /// often it would have been wrong, and how late.
+    Simulate(SimulateArguments),
     /// Check, show or explain the configuration.
     Config(ConfigArguments),
 }
@@ -170,6 +175,83 @@ pub struct StatusArguments {
     /// Only checks with this reported status: passing, warning or critical.
     #[arg(long, value_name = "STATUS")]
     pub status: Option<String>,
+}
+
+/// Arguments of `simulate`.
+#[derive(Debug, Clone, Args)]
+pub struct SimulateArguments {
+    /// The history: CSV (time,check,status), JSON lines or evenkeel's event log,
+    /// plain or gzip; several files are one history. `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// A strategy to compare, e.g. raw, consecutive:down=3,up=3 or
+    /// window:m=3,n=5,l=1. May be repeated. Without it, a usual set.
+    #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
+    pub strategy: Vec<String>,
+
+    /// Results that show what the truth is: a result and those after it, of which
+    /// four fifths have to agree on a change.
+    #[arg(long, value_name = "N", default_value_t = TruthWindow::default().results())]
+    pub truth: usize,
+
+    /// A silence longer than this is a gap and counts for nothing; auto is ten
+    /// intervals of the check, never takes every silence as it is.
+    #[arg(long, value_name = "auto|never|DURATION", default_value = "auto")]
+    pub gap: String,
+
+    /// What becomes of rows that cannot be read or are out of order.
+    #[arg(long, value_enum, default_value = "skip")]
+    pub bad_rows: BadRowsRule,
+
+    /// Name at most so many bad rows; all are counted.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub show_bad_rows: usize,
+
+    /// How often a check in an event log is taken to have been probed.
+    #[arg(long, value_name = "DURATION", default_value = "30s")]
+    pub event_interval: String,
+
+    /// Write pictures into this directory: a timeline of each of the checks with
+    /// the most changes, and delay against writes.
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+
+    /// Timelines of so many checks.
+    #[arg(long, value_name = "N", default_value_t = 12, requires = "svg")]
+    pub timelines: usize,
+
+    /// Measure how results fail while the targets work, propose strategies, and
+    /// replay them, too.
+    #[arg(long)]
+    pub advise: bool,
+
+    /// The mean time wanted between two false alarms of one check.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "720h",
+        requires = "advise"
+    )]
+    pub between_false_alarms: String,
+
+    /// What a probe of a target that does not answer takes.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "10s",
+        requires = "advise"
+    )]
+    pub timeout: String,
+}
+
+/// What becomes of rows that cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BadRowsRule {
+    /// They are named, counted and left out.
+    Skip,
+    /// They are named and counted, and nothing is replayed.
+    Refuse,
 }
 
 /// Arguments of `config`.

@@ -7,6 +7,7 @@ mod config;
 mod demo;
 mod output;
 mod run;
+mod simulate;
 mod status;
 mod zones;
 
@@ -16,8 +17,9 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 
 pub use arguments::{
-    Arguments, Command, ConfigArguments, ConfigCommand, DemoArguments, LayerArguments,
-    RunArguments, ShowZonesArguments, StatusArguments, ZonesArguments, ZonesCommand,
+    Arguments, BadRowsRule, Command, ConfigArguments, ConfigCommand, DemoArguments, LayerArguments,
+    RunArguments, ShowZonesArguments, SimulateArguments, StatusArguments, ZonesArguments,
+    ZonesCommand,
 };
 
 use crate::environment::Environment;
@@ -47,6 +49,7 @@ fn dispatch(arguments: &Arguments, environment: &Environment) -> Exit {
             json,
             environment,
         ),
+        Command::Simulate(arguments) => simulate::run(arguments, json),
         Command::Config(config) => config::run(&config.command, json, environment),
     };
     result.unwrap_or_else(|failure| {
