@@ -108,7 +108,13 @@ const PURE_WITHOUT_DEFAULTS: &[(&str, &[&str])] = &[(
 )];
 
 /// For tests only; in a library they would be somebody else's build time.
-const TEST_SUPPORT: &[&str] = &["cargo_metadata", "proptest", "rand_chacha", "rcgen"];
+const TEST_SUPPORT: &[&str] = &[
+    "cargo_metadata",
+    "proptest",
+    "rand_chacha",
+    "rcgen",
+    "roxmltree",
+];
 
 fn root() -> &'static Path {
     // crates/evenkeel, two levels down.
