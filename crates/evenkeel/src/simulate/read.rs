@@ -158,3 +158,59 @@ impl Reading {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use evenkeel_replay::{Candidate, ReplaySettings};
+
+    use super::*;
+    use crate::simulate::OnBadRows;
+
+    /// A terminal whose screen can be looked at afterwards.
+    #[derive(Clone, Default)]
+    struct Screen(Rc<RefCell<Vec<u8>>>);
+
+    impl Write for Screen {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn somebody_at_a_terminal_sees_how_far_it_is() {
+        let rows = Progress::EVERY * 2 + 1;
+        let text: String = (0..rows).map(|second| format!("{second},a,up\n")).collect();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("history.csv");
+        std::fs::write(&path, text).unwrap();
+        let screen = Screen::default();
+        let mut progress = Progress::to(screen.clone());
+        let candidates = vec![Candidate::parse("raw").unwrap()];
+        let mut reading = Reading {
+            replay: Replay::new(ReplaySettings::default(), candidates),
+            bad_rows: BadRows::new(OnBadRows {
+                refuse: false,
+                named: 0,
+            }),
+            events: 0,
+            event_interval: Duration::from_secs(30),
+        };
+        reading.read(&Input::File(path), &mut progress).unwrap();
+        progress.done();
+        let shown = String::from_utf8(screen.0.borrow().clone()).unwrap();
+        let lines: Vec<&str> = shown.split("\r\u{1b}[K").collect();
+        assert_eq!(lines.len(), 4, "{shown:?}");
+        // What is read ahead counts as read.
+        assert!(lines[1].starts_with("262144 results, 5"), "{shown:?}");
+        assert_eq!(lines[2], "524288 results, 100 % of the file");
+        // The last one is wiped away.
+        assert_eq!(lines[3], "");
+    }
+}
