@@ -3,13 +3,15 @@
 use std::fmt;
 use std::process::ExitCode;
 
-/// Exit codes of the program. The numbers above zero are those of BSD's
+/// Exit codes of the program. The numbers above one are those of BSD's
 /// `sysexits.h`; docs/configuration.md lists them for users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
     /// Done; after a signal to stop, too.
     Ok = 0,
+    /// What was to be verified is not so.
+    NotSo = 1,
     /// The command line is wrong (`EX_USAGE`).
     Usage = 64,
     /// What was given to be read is wrong (`EX_DATAERR`).

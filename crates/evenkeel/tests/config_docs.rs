@@ -133,6 +133,7 @@ fn the_table_of_exit_codes_is_complete() {
         .collect();
     let known = [
         Exit::Ok,
+        Exit::NotSo,
         Exit::Usage,
         Exit::Data,
         Exit::Unavailable,

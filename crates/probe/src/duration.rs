@@ -4,7 +4,6 @@
 //! the module fits `#[serde(with = "evenkeel_probe::duration")]`; a bare number
 //! is refused there, since its unit would be a guess.
 
-use std::fmt;
 use std::time::Duration;
 
 use evenkeel_threshold::duration;
@@ -67,7 +66,7 @@ pub fn deserialize<'de, D: serde::Deserializer<'de>>(
     impl serde::de::Visitor<'_> for Visitor {
         type Value = Duration;
 
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("a duration such as \"10s\", \"500ms\" or \"1m30s\"")
         }
 

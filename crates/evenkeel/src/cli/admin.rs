@@ -53,6 +53,21 @@ pub(super) fn ask<T: DeserializeOwned>(
     Ok(Told { text, value })
 }
 
+/// Asks one place, of whatever program, for a path and gives the body.
+pub(super) async fn fetch(address: &str, path: &str) -> Result<Bytes, Failure> {
+    let place = place(address);
+    let asked = tokio::time::timeout(PATIENCE, get(&place, path, None)).await;
+    let told = match asked {
+        Ok(Ok(body)) => return Ok(body),
+        Ok(Err(text)) => text,
+        Err(_) => "no answer within 10 s".to_owned(),
+    };
+    Err(Failure::new(
+        Exit::Unavailable,
+        format!("{place}{path}: {told}"),
+    ))
+}
+
 /// Where a daemon may be asked.
 #[derive(Debug, Clone)]
 enum Place {
@@ -69,8 +84,8 @@ impl std::fmt::Display for Place {
     }
 }
 
-fn places(admin: Option<&str>, environment: &Environment) -> Vec<Place> {
-    let place = |text: &str| match text.parse() {
+fn place(text: &str) -> Place {
+    match text.parse() {
         Ok(Listen::Unix(path)) => Place::Unix(path),
         Ok(Listen::Tcp(address)) => Place::Tcp(address.to_string()),
         // A name, or a URL.
@@ -78,7 +93,10 @@ fn places(admin: Option<&str>, environment: &Environment) -> Vec<Place> {
             let address = text.strip_prefix("http://").unwrap_or(text);
             Place::Tcp(address.trim_end_matches('/').to_owned())
         }
-    };
+    }
+}
+
+fn places(admin: Option<&str>, environment: &Environment) -> Vec<Place> {
     match admin {
         Some(admin) => vec![place(admin)],
         None => match environment.get("EVENKEEL_ADMIN__LISTEN") {

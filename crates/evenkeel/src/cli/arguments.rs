@@ -294,6 +294,25 @@ pub enum ZonesCommand {
     /// daemon, or from numbers:
     /// `zones show --endpoints a=2,b=4 --callers a=3,b=1`.
     Show(ShowZonesArguments),
+    /// Look whether a running Envoy routes by zone: if not, what keeps it from it;
+    /// if so, whether requests go where the rule says. Ends with 1 if not.
+    Verify(VerifyZonesArguments),
+}
+
+/// Arguments of `zones verify`.
+#[derive(Debug, Clone, Args)]
+pub struct VerifyZonesArguments {
+    /// The called cluster, as Envoy calls it.
+    #[arg(value_name = "CLUSTER")]
+    pub cluster: String,
+
+    /// Envoy's admin address: host:port or unix:/path/to/socket.
+    #[arg(long, value_name = "ADDRESS")]
+    pub envoy: String,
+
+    /// Watch requests for so long.
+    #[arg(long = "for", value_name = "DURATION", default_value = "10s")]
+    pub duration: String,
 }
 
 /// Arguments of `zones show`.

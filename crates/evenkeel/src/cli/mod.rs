@@ -18,8 +18,8 @@ use clap::error::ErrorKind;
 
 pub use arguments::{
     Arguments, BadRowsRule, Command, ConfigArguments, ConfigCommand, DemoArguments, LayerArguments,
-    RunArguments, ShowZonesArguments, SimulateArguments, StatusArguments, ZonesArguments,
-    ZonesCommand,
+    RunArguments, ShowZonesArguments, SimulateArguments, StatusArguments, VerifyZonesArguments,
+    ZonesArguments, ZonesCommand,
 };
 
 use crate::environment::Environment;

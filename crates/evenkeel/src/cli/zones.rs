@@ -2,17 +2,19 @@
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use evenkeel_threshold::{Status, Timestamp};
 use evenkeel_zone_weights::Locality;
 use serde_json::json;
 
 use super::admin::Told;
-use super::{ShowZonesArguments, ZonesCommand, admin, output};
-use crate::config::ZoneSettings;
+use super::{ShowZonesArguments, VerifyZonesArguments, ZonesCommand, admin, output};
+use crate::config::{ZoneSettings, duration};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::status::Style;
+use crate::zones::envoy::{Proxy, ReadError, Seen, Verdict, draw_verdict, paths, verdict};
 use crate::zones::{
     Endpoint, Instance, PairReport, RuleName, Weights, Zones, draw_comparison, draw_gates,
     draw_split, report,
@@ -26,7 +28,57 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     match command {
         ZonesCommand::Show(arguments) => show(arguments, admin, json, environment),
+        ZonesCommand::Verify(arguments) => verify(arguments, json),
     }
+}
+
+fn verify(arguments: &VerifyZonesArguments, json: bool) -> Result<Exit, Failure> {
+    let time = duration::parse(&arguments.duration)
+        .map_err(|text| Failure::new(Exit::Usage, format!("--for: {text}")))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::Internal, format!("no runtime: {error}")))?;
+    let verdict = runtime.block_on(watch(arguments, time))?;
+    match json {
+        true => output::print_json(&json!(verdict))?,
+        false => output::print(&draw_verdict(&verdict))?,
+    }
+    Ok(if verdict.is_good() {
+        Exit::Ok
+    } else {
+        Exit::NotSo
+    })
+}
+
+/// Reads an Envoy, waits, and reads it again.
+async fn watch(arguments: &VerifyZonesArguments, time: Duration) -> Result<Verdict, Failure> {
+    let fetch = |path| admin::fetch(&arguments.envoy, path);
+    let unread = |error: ReadError| {
+        let exit = match error {
+            ReadError::NoCluster { .. } => Exit::Usage,
+            ReadError::Json { .. } | ReadError::Hosts { .. } => Exit::Unavailable,
+        };
+        Failure::new(exit, format!("{}: {error}", arguments.envoy))
+    };
+    let info = fetch(paths::SERVER_INFO).await?;
+    let config = fetch(paths::CONFIG_DUMP).await?;
+    let runtime = fetch(paths::RUNTIME).await?;
+    let proxy = Proxy::read(&arguments.cluster, &info, &config, &runtime).map_err(unread)?;
+    let look = async || {
+        let (clusters, stats) = (fetch(paths::CLUSTERS).await?, fetch(paths::STATS).await?);
+        Seen::read(&proxy, &clusters, &stats).map_err(unread)
+    };
+    let before = look().await?;
+    let began = tokio::time::Instant::now();
+    tokio::time::sleep(time).await;
+    let after = look().await?;
+    Ok(verdict(
+        &proxy,
+        &before,
+        &after,
+        began.elapsed().as_secs_f64(),
+    ))
 }
 
 fn show(

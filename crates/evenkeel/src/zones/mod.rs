@@ -19,6 +19,7 @@
 mod consul;
 mod core;
 mod draw;
+pub mod envoy;
 mod instance;
 mod locality;
 mod pair;

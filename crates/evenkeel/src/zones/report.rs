@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use evenkeel_zone_weights::envoy::Gate as Of;
 use evenkeel_zone_weights::plan::PARTS;
 use evenkeel_zone_weights::{Counter, Fraction, Health, Locality, Members};
 use serde::{Deserialize, Serialize};
@@ -260,7 +261,7 @@ fn caller_zone(pair: &PairView, zone: &Locality) -> CallerZone {
         reason: decision
             .as_ref()
             .and_then(|decision| decision.gate())
-            .map(|gate| told(gate, true)),
+            .map(|gate| Gate::new(gate, true)),
         local,
         weights: shares
             .zones
@@ -287,7 +288,7 @@ fn caller_zone(pair: &PairView, zone: &Locality) -> CallerZone {
         gates: pair
             .gates(zone)
             .into_iter()
-            .map(|check| told(check.gate, check.closed))
+            .map(|check| Gate::new(check.gate, check.closed))
             .collect(),
         counters: pair
             .recalculations
@@ -298,19 +299,22 @@ fn caller_zone(pair: &PairView, zone: &Locality) -> CallerZone {
     }
 }
 
-fn told(gate: evenkeel_zone_weights::envoy::Gate, closed: bool) -> Gate {
-    use evenkeel_zone_weights::envoy::Gate as Of;
-
-    Gate {
-        name: gate.name().to_owned(),
-        closed,
-        // Those with numbers say the same of an open gate.
-        text: match gate {
-            Of::NoLocalCluster if !closed => "the callers are known".to_owned(),
-            Of::NoSourceHostInLocalZone if !closed => "callers are known in this zone".to_owned(),
-            gate => gate.to_string(),
-        },
-        remedy: gate.remedy().to_string(),
+impl Gate {
+    /// What there is to say of a gate.
+    pub(super) fn new(gate: Of, closed: bool) -> Self {
+        Self {
+            name: gate.name().to_owned(),
+            closed,
+            // Those with numbers say the same of an open gate.
+            text: match gate {
+                Of::NoLocalCluster if !closed => "the callers are known".to_owned(),
+                Of::NoSourceHostInLocalZone if !closed => {
+                    "callers are known in this zone".to_owned()
+                }
+                gate => gate.to_string(),
+            },
+            remedy: gate.remedy().to_string(),
+        }
     }
 }
 
