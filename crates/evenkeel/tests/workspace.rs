@@ -18,6 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("evenkeel-threshold", &[]),
     ("evenkeel-consul", &[]),
     ("evenkeel-zone-weights", &[]),
+    ("evenkeel-xds", &[]),
     ("evenkeel-engine", &["evenkeel-threshold"]),
     ("evenkeel-probe", &["evenkeel-threshold"]),
     ("evenkeel-replay", &["evenkeel-threshold"]),
@@ -83,6 +84,15 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "evenkeel-threshold",
             "evenkeel-engine",
             "evenkeel-probe",
+            "clap",
+            "figment",
+        ],
+    ),
+    (
+        "evenkeel-xds",
+        &[
+            "evenkeel-zone-weights",
+            "evenkeel-consul",
             "clap",
             "figment",
         ],

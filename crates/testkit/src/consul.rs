@@ -1,29 +1,16 @@
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::process::{self, Process};
 use crate::{http, wait_for};
 
 /// Consul's program: `EVENKEEL_CONSUL`, or `consul` in `PATH`.
 pub fn consul_binary() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("EVENKEEL_CONSUL").filter(|path| !path.is_empty()) {
-        let path = PathBuf::from(path);
-        assert!(
-            path.is_file(),
-            "EVENKEEL_CONSUL names no file: {}",
-            path.display()
-        );
-        return Some(path);
-    }
-    std::env::split_paths(&std::env::var_os("PATH")?)
-        .map(|directory| directory.join("consul"))
-        .find(|path| path.is_file())
+    process::find("EVENKEEL_CONSUL", "consul")
 }
 
 /// A Consul server of its own: one node, on disk, with the default settings
@@ -35,7 +22,7 @@ pub struct Consul {
     directory: tempfile::TempDir,
     ports: Ports,
     token: Option<String>,
-    running: Option<Running>,
+    running: Option<Process>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -44,13 +31,6 @@ struct Ports {
     server: u16,
     serf_lan: u16,
     serf_wan: u16,
-}
-
-#[derive(Debug)]
-struct Running {
-    /// A shell that ends Consul when its standard input closes.
-    keeper: Child,
-    pid: u32,
 }
 
 /// What a [`Consul`] is started with.
@@ -157,9 +137,7 @@ impl Consul {
 
     /// Ends it at once, as by `kill -9`. The data stay.
     pub fn kill(&mut self) {
-        if let Some(running) = self.running.take() {
-            running.end();
-        }
+        self.running = None;
     }
 
     /// Starts it again after [`kill`](Self::kill), with the same data and
@@ -212,67 +190,35 @@ impl Consul {
 
     fn signal(&self, name: &str) {
         if let Some(running) = &self.running {
-            // The standard library knows no other signal than SIGKILL.
-            let status = Command::new("kill")
-                .arg(format!("-{name}"))
-                .arg(running.pid.to_string())
-                .status();
-            assert!(status.is_ok_and(|status| status.success()), "kill -{name}");
+            running.signal(name);
         }
     }
 
-    fn launch(&self) -> Result<Running, String> {
-        let log = self.directory.path().join("log");
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(log)
-            .map_err(|error| format!("log: {error}"))?;
-        // The pipe to the shell closes when this process ends, however that
-        // comes about; then Consul is ended.
-        let script =
-            r#""$@" </dev/null >&2 & pid=$!; echo "$pid"; read -r _; kill -9 "$pid"; wait "$pid""#;
-        let mut keeper = Command::new("sh")
-            .args(["-c", script, "sh"])
-            .arg(&self.binary)
-            .arg("agent")
-            .arg("-config-file")
-            .arg(self.directory.path().join("consul.json"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .map_err(|error| format!("sh: {error}"))?;
-        let mut line = String::new();
-        if let Some(output) = keeper.stdout.take() {
-            let read = BufReader::new(output).read_line(&mut line);
-            read.map_err(|error| format!("sh: {error}"))?;
-        }
-        let pid = line
-            .trim()
-            .parse()
-            .map_err(|_| format!("no process number: {line:?}"))?;
-        let running = Running { keeper, pid };
+    fn launch(&self) -> Result<Process, String> {
+        let file = self.directory.path().join("consul.json");
+        let arguments = ["agent".as_ref(), "-config-file".as_ref(), file.as_ref()];
+        let process = Process::start(&self.binary, &arguments, &self.log())?;
         // It has either bound its ports or ended.
         let answers = wait_for(Duration::from_secs(30), || {
-            if !process_is_alive(pid) {
+            if !process.is_alive() {
                 return Some(false);
             }
             http::request(&self.address(), "GET", "/v1/status/leader", &[], "").map(|_| true)
         });
         if answers == Some(true) {
-            Ok(running)
+            Ok(process)
         } else {
-            running.end();
+            drop(process);
             Err(self.log_tail())
         }
     }
 
+    fn log(&self) -> PathBuf {
+        self.directory.path().join("log")
+    }
+
     fn log_tail(&self) -> String {
-        let log = std::fs::read(self.directory.path().join("log")).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
-        let lines: Vec<&str> = log.lines().collect();
-        lines[lines.len().saturating_sub(30)..].join("\n")
+        process::tail(&self.log())
     }
 }
 
@@ -280,23 +226,6 @@ impl Drop for Consul {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-impl Running {
-    fn end(mut self) {
-        drop(self.keeper.stdin.take());
-        // The shell waits for Consul, so that its ports are free afterwards.
-        let _ = self.keeper.wait();
-    }
-}
-
-fn process_is_alive(pid: u32) -> bool {
-    Command::new("kill")
-        .arg("-0")
-        .arg(pid.to_string())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
 }
 
 impl Builder {
@@ -326,14 +255,8 @@ impl Builder {
     ///
     /// # Panics
     /// If it does not start, or if there is none and `CI` is `true`.
-    #[expect(clippy::print_stderr, reason = "a test that does nothing must say so")]
     pub fn start(self, test: &str) -> Option<Consul> {
-        let Some(binary) = consul_binary() else {
-            let ci = std::env::var("CI").is_ok_and(|value| value == "true");
-            assert!(!ci, "{test}: no consul, and with CI=true it must be there");
-            eprintln!("skipped: no consul: {test}");
-            return None;
-        };
+        let binary = process::find_for(test, "EVENKEEL_CONSUL", "consul")?;
         let mut failures = BTreeSet::new();
         // Somebody else may take a port between our asking and Consul's.
         for _ in 0..5 {

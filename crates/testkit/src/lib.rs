@@ -2,6 +2,8 @@
 //!
 //! * [`Consul`]: a real Consul server on free ports with a data directory of
 //!   its own, killed and started again as a test wants, gone when the test is.
+//! * [`Envoy`]: a real Envoy with a bootstrap of the test's, [`Origin`]s for it
+//!   to call and a [`Caller`] to call it.
 //! * [`Stub`]: an HTTP server that does what a real one cannot be made to do:
 //!   cut answers, garbage, endless bodies, silence.
 //! * [`eventually`]: waits for a condition under a generous deadline.
@@ -16,11 +18,16 @@
 //! ```
 
 mod consul;
+mod envoy;
 mod http;
+mod origin;
+mod process;
 mod stub;
 mod wait;
 
 pub use consul::{Builder, Consul, consul_binary};
+pub use envoy::{Envoy, envoy_binary};
 pub use http::request;
+pub use origin::{Caller, Origin};
 pub use stub::{Reply, Request, Stub};
 pub use wait::{eventually, wait_for};

@@ -1,0 +1,338 @@
+use envoy_types::pb::envoy::service::discovery::v3::DiscoveryRequest;
+use envoy_types::pb::envoy::service::endpoint::v3::endpoint_discovery_service_client::EndpointDiscoveryServiceClient;
+use evenkeel_xds::{Audience, Locality, Protocol, Server, Settings, Tls};
+use tonic::Code;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Identity};
+
+use crate::support::{Proxy, Running, cluster, node, only, ports, until};
+
+#[tokio::test]
+async fn a_subscriber_gets_what_it_asked_for_and_then_each_change() {
+    let running = Running::start().await;
+    running
+        .server
+        .publish(&only("web", cluster([1, 2])))
+        .unwrap();
+    let mut proxy = Proxy::connect(running.address).await;
+    proxy.subscribe(&["web"], Some(node("proxy-1", "a"))).await;
+    let response = proxy.response().await;
+    assert_eq!(ports(&response), [("web".to_owned(), vec![1, 2])]);
+    assert_eq!(response.version_info, "1");
+    proxy.answer(&response, &["web"], None).await;
+
+    running.server.publish(&only("web", cluster([3]))).unwrap();
+    let response = proxy.response().await;
+    assert_eq!(ports(&response), [("web".to_owned(), vec![3])]);
+    proxy.answer(&response, &["web"], None).await;
+    let seen = until("the second acknowledgement", || {
+        let seen = running.server.subscribers().pop()?;
+        (seen.acked == Some(2)).then_some(seen)
+    })
+    .await;
+    assert_eq!(seen.protocol, Protocol::Ads);
+    assert_eq!(
+        (seen.node.id.as_str(), seen.node.cluster.as_str()),
+        ("proxy-1", "shop")
+    );
+    assert_eq!(seen.node.locality, Locality::new("r", "a", ""));
+    assert_eq!((seen.counters.acks, seen.counters.nacks), (2, 0));
+    assert!(seen.unanswered.is_none());
+
+    // Nothing new, and therefore no new version.
+    let published = running.server.publish(&only("web", cluster([3]))).unwrap();
+    assert_eq!((published.version, published.encoded), (2, 0));
+}
+
+#[tokio::test]
+async fn a_refusal_is_kept_with_its_text_after_the_proxy_has_gone() {
+    let running = Running::start().await;
+    running.server.publish(&only("web", cluster([1]))).unwrap();
+    let mut proxy = Proxy::connect(running.address).await;
+    proxy.subscribe(&["web"], Some(node("proxy-1", "a"))).await;
+    let response = proxy.response().await;
+    proxy
+        .answer(&response, &["web"], Some("malformed IP address: x"))
+        .await;
+    let seen = until("the refusal", || {
+        let seen = running.server.subscribers().pop()?;
+        seen.last_nack.is_some().then_some(seen)
+    })
+    .await;
+    assert!(seen.is_refusing());
+    assert_eq!(seen.acked, None);
+    let nack = seen.last_nack.unwrap();
+    assert_eq!(
+        (nack.version, nack.text.as_str()),
+        (1, "malformed IP address: x")
+    );
+
+    drop(proxy);
+    until("it has gone", || {
+        running.server.subscribers().is_empty().then_some(())
+    })
+    .await;
+    assert_eq!(running.server.refusals(), [nack]);
+    assert_eq!(running.server.counters().nacks, 1);
+}
+
+#[tokio::test]
+async fn callers_of_each_zone_see_the_weights_that_are_for_them() {
+    let running = Running::start().await;
+    let mut assignments = only("web", cluster([1]));
+    let audience = |zone| Audience {
+        callers: "shop".to_owned(),
+        locality: Locality::new("r", zone, ""),
+    };
+    assignments.insert_for(audience("b"), "web", cluster([2]));
+    running.server.publish(&assignments).unwrap();
+    for (zone, expected) in [("a", 1), ("b", 2)] {
+        let mut proxy = Proxy::connect(running.address).await;
+        proxy.subscribe(&["web"], Some(node(zone, zone))).await;
+        let response = proxy.response().await;
+        assert_eq!(ports(&response), [("web".to_owned(), vec![expected])]);
+        let interest = running.server.interest();
+        assert!(interest[&audience(zone)].contains("web"));
+    }
+}
+
+#[tokio::test]
+async fn eds_without_ads_is_served_too() {
+    let running = Running::start().await;
+    running.server.publish(&only("web", cluster([7]))).unwrap();
+    let address = format!("http://{}", running.address);
+    let mut client = EndpointDiscoveryServiceClient::connect(address)
+        .await
+        .unwrap();
+    let request = DiscoveryRequest {
+        resource_names: vec!["web".to_owned()],
+        ..Default::default()
+    };
+    let requests = futures_util::stream::iter([request]);
+    let mut responses = client
+        .stream_endpoints(requests)
+        .await
+        .unwrap()
+        .into_inner();
+    let response = responses.message().await.unwrap().unwrap();
+    assert_eq!(ports(&response), [("web".to_owned(), vec![7])]);
+}
+
+#[tokio::test]
+async fn the_delta_variant_is_refused_in_words() {
+    let running = Running::start().await;
+    let address = format!("http://{}", running.address);
+    let mut client = EndpointDiscoveryServiceClient::connect(address)
+        .await
+        .unwrap();
+    let refused = client.delta_endpoints(futures_util::stream::empty()).await;
+    let status = refused.unwrap_err();
+    assert_eq!(status.code(), Code::Unimplemented);
+    assert!(status.message().contains("state of the world"), "{status}");
+}
+
+#[tokio::test]
+async fn another_type_over_ads_is_left_unanswered_and_counted() {
+    let running = Running::start().await;
+    running.server.publish(&only("web", cluster([1]))).unwrap();
+    let mut proxy = Proxy::connect(running.address).await;
+    proxy
+        .send(DiscoveryRequest {
+            type_url: "type.googleapis.com/envoy.config.cluster.v3.Cluster".to_owned(),
+            ..Default::default()
+        })
+        .await;
+    proxy.subscribe(&["web"], None).await;
+    let response = proxy.response().await;
+    assert_eq!(ports(&response), [("web".to_owned(), vec![1])]);
+    assert_eq!(running.server.counters().other_types, 1);
+}
+
+#[tokio::test]
+async fn too_many_names_end_the_stream_with_the_limit() {
+    let settings = Settings {
+        max_clusters: 2,
+        ..Settings::default()
+    };
+    let running = Running::with(settings, None).await;
+    let mut proxy = Proxy::connect(running.address).await;
+    proxy.subscribe(&["a", "b", "c"], None).await;
+    let status = proxy.next().await.unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted);
+    assert!(status.message().contains("at most 2"), "{status}");
+    assert_eq!(running.server.counters().ended, 1);
+}
+
+#[tokio::test]
+async fn a_request_above_the_limit_ends_the_stream() {
+    let settings = Settings {
+        max_request: 1000,
+        ..Settings::default()
+    };
+    let running = Running::with(settings, None).await;
+    let mut proxy = Proxy::connect(running.address).await;
+    proxy.subscribe(&["x".repeat(2000).as_str()], None).await;
+    let status = proxy.next().await.unwrap_err();
+    assert_eq!(status.code(), Code::OutOfRange);
+    until("it is counted", || {
+        (running.server.counters().ended == 1).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn connections_above_the_limit_are_closed_and_counted() {
+    let settings = Settings {
+        max_connections: 1,
+        ..Settings::default()
+    };
+    let running = Running::with(settings, None).await;
+    let first = Proxy::connect(running.address).await;
+    let channel = Channel::from_shared(format!("http://{}", running.address)).unwrap();
+    let second = match channel.connect().await {
+        Ok(channel) => Proxy::over(channel).await.map(|_| ()).is_err(),
+        Err(_) => true,
+    };
+    assert!(second, "there is no room for it");
+    assert!(running.server.counters().connections_refused >= 1);
+    drop(first);
+    until("the place is free again", || {
+        running.server.subscribers().is_empty().then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_end_of_the_server_is_told_to_its_subscribers() {
+    let running = Running::start().await;
+    let mut proxy = Proxy::connect(running.address).await;
+    proxy.subscribe(&["web"], None).await;
+    until("it has asked", || {
+        (running.server.counters().requests == 1).then_some(())
+    })
+    .await;
+    running.end().await;
+    let status = proxy.next().await.unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable);
+}
+
+/// An authority, and certificates that it has signed.
+struct Authority {
+    issuer: rcgen::CertifiedIssuer<'static, rcgen::KeyPair>,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = rcgen::KeyPair::generate().unwrap();
+        Self {
+            issuer: rcgen::CertifiedIssuer::self_signed(parameters, key).unwrap(),
+        }
+    }
+
+    fn pem(&self) -> String {
+        self.issuer.pem()
+    }
+
+    fn sign(&self, name: &str) -> (String, String) {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let parameters = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
+        let certificate = parameters.signed_by(&key, &self.issuer).unwrap();
+        (certificate.pem(), key.serialize_pem())
+    }
+}
+
+#[tokio::test]
+async fn with_mutual_tls_only_a_certificate_of_the_authority_is_let_in() {
+    let authority = Authority::new();
+    let (certificate, key) = authority.sign("localhost");
+    let tls = Tls::new(
+        certificate.as_bytes(),
+        key.as_bytes(),
+        Some(authority.pem().as_bytes()),
+    )
+    .unwrap();
+    let running = Running::with(Settings::default(), Some(tls)).await;
+    running.server.publish(&only("web", cluster([1]))).unwrap();
+    let connect = async |identity: Option<(String, String)>| {
+        let mut tls = ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(authority.pem()))
+            .domain_name("localhost");
+        if let Some((certificate, key)) = identity {
+            tls = tls.identity(Identity::from_pem(certificate, key));
+        }
+        let channel = Channel::from_shared(format!("https://{}", running.address)).unwrap();
+        let channel = channel.tls_config(tls).unwrap().connect().await;
+        let channel = channel.map_err(|error| error.to_string())?;
+        let mut proxy = Proxy::over(channel)
+            .await
+            .map_err(|error| error.to_string())?;
+        proxy.subscribe(&["web"], None).await;
+        let response = proxy.next().await.map_err(|error| error.to_string())?;
+        Ok::<_, String>(ports(&response.unwrap()))
+    };
+    let seen = connect(Some(authority.sign("proxy"))).await.unwrap();
+    assert_eq!(seen, [("web".to_owned(), vec![1])]);
+    assert!(connect(None).await.is_err(), "no certificate");
+    let stranger = Authority::new();
+    assert!(connect(Some(stranger.sign("proxy"))).await.is_err());
+    until("both are counted", || {
+        (running.server.counters().handshakes_failed >= 2).then_some(())
+    })
+    .await;
+}
+
+#[test]
+fn a_key_that_is_not_the_certificates_is_refused() {
+    let authority = Authority::new();
+    let (certificate, _) = authority.sign("localhost");
+    let (_, key) = authority.sign("localhost");
+    assert!(Tls::new(certificate.as_bytes(), key.as_bytes(), None).is_err());
+    let nothing = Tls::new(b"", key.as_bytes(), None).unwrap_err();
+    assert!(nothing.to_string().contains("no certificate"), "{nothing}");
+}
+
+/// The smallest thing that holds what a connection may hold: a proxy that does
+/// not read gets nothing queued for it, and the newest when it reads again.
+#[tokio::test]
+async fn a_proxy_that_does_not_answer_misses_what_is_between() {
+    let running = Running::start().await;
+    running.server.publish(&only("web", cluster([1]))).unwrap();
+    let mut proxy = Proxy::connect(running.address).await;
+    proxy.subscribe(&["web"], None).await;
+    let first = proxy.response().await;
+    for port in 2..1000 {
+        running
+            .server
+            .publish(&only("web", cluster([port])))
+            .unwrap();
+    }
+    proxy.answer(&first, &["web"], None).await;
+    let response = proxy.response().await;
+    assert_eq!(ports(&response), [("web".to_owned(), vec![999])]);
+    assert_eq!(running.server.counters().responses, 2);
+}
+
+#[tokio::test]
+async fn what_is_no_grpc_gets_an_answer_and_the_server_goes_on() {
+    let running = Running::start().await;
+    // HTTP/1.1 to a port of HTTP/2.
+    let address = running.address.to_string();
+    let plain = tokio::task::spawn_blocking(move || {
+        evenkeel_testkit::request(&address, "GET", "/", &[], "")
+    });
+    assert_eq!(plain.await.unwrap(), None);
+    running.server.publish(&only("web", cluster([1]))).unwrap();
+    let mut proxy = Proxy::connect(running.address).await;
+    proxy.subscribe(&["web"], None).await;
+    proxy.response().await;
+}
+
+#[tokio::test]
+async fn versions_go_on_from_where_the_caller_says() {
+    let server = Server::new(Settings::default(), 41);
+    assert_eq!(server.version(), None);
+    server.publish(&only("web", cluster([1]))).unwrap();
+    server.publish(&only("web", cluster([2]))).unwrap();
+    assert_eq!(server.version(), Some(42));
+}
