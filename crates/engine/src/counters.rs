@@ -34,6 +34,9 @@ pub struct Counters {
     pub suppressed_changes: u64,
     /// Changes of a reported status.
     pub transitions: u64,
+    /// Remarks that strategies have begun to make: a check that flaps, or whose
+    /// changes are suppressed.
+    pub marks: u64,
     /// Catalog entries ignored since something newer was known.
     pub stale_entries: u64,
     /// Catalog entries ignored since the list named the check before.

@@ -1,6 +1,6 @@
 use core::time::Duration;
 
-use evenkeel_threshold::{self as threshold, Status, Timestamp};
+use evenkeel_threshold::{self as threshold, Mark, Status, Timestamp};
 
 use crate::CheckId;
 
@@ -44,6 +44,19 @@ pub enum EventKind {
         seen: u32,
         /// Results that the strategy asked for.
         needed: u32,
+    },
+    /// The strategy remarks on the status: the check flaps, or its changes are
+    /// suppressed. Each start is followed by an end before the next start, unless
+    /// the counts are lost with the process.
+    MarkStarted {
+        /// The remark; never [`Mark::None`].
+        mark: Mark,
+    },
+    /// The remark no longer holds. Before the event that says why, e.g. that the
+    /// check was removed.
+    MarkEnded {
+        /// The remark.
+        mark: Mark,
     },
     /// The check could not be probed, for a fault of our own. Said once for a
     /// run of such probes.

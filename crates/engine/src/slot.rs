@@ -1,7 +1,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use evenkeel_threshold::{FirstResult, Status, Strategy, Timestamp};
+use evenkeel_threshold::{FirstResult, Mark, Status, Strategy, Timestamp};
 
 use crate::{CheckId, LastTransition, WriteReason};
 
@@ -31,6 +31,8 @@ pub(crate) struct Slot<D, W, S: Strategy> {
     pub(crate) probed: bool,
     /// A result has come in since the last pause, too.
     pub(crate) verified: bool,
+    /// The strategy's remark as it was told last.
+    pub(crate) mark: Mark,
     pub(crate) last: Option<(Status, Timestamp)>,
     pub(crate) last_transition: Option<LastTransition>,
     pub(crate) critical_since: Option<Timestamp>,

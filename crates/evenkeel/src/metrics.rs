@@ -38,6 +38,9 @@ pub const UNSUPPORTED_KINDS: [&str; 10] = [
     "udp",
 ];
 
+/// What a strategy can remark on a status.
+const MARKS: [&str; 2] = ["flapping", "suppressed"];
+
 /// What a probe can come to: the three statuses by number, then `unprobed`.
 const OUTCOMES: [&str; 4] = ["passing", "warning", "critical", "unprobed"];
 
@@ -66,6 +69,8 @@ pub struct Metrics {
     transitions: [Counter; 3],
     /// Raw changes that did not become a transition.
     pub suppressed: Counter,
+    /// Remarks that began: flapping, suppressed.
+    pub marks: [Counter; 2],
     /// Results that came after their check was gone or restarted.
     pub late_observations: Counter,
     /// Turns of a check that were left out: its last probe still ran, or the
@@ -162,6 +167,12 @@ impl Metrics {
             "transitions",
             "Changes of a reported status",
             transitions.clone(),
+        );
+        let marks = Family::<Label1, Counter>::default();
+        r.register(
+            "marks",
+            "Times a strategy began to call a check flapping, or to suppress its changes",
+            marks.clone(),
         );
         let suppressed = counter(
             r,
@@ -298,6 +309,7 @@ impl Metrics {
             probes_waiting,
             loop_lag,
             pauses,
+            marks: MARKS.map(|mark| marks.get_or_create_owned(&[("mark", mark)])),
             suppressed,
             late_observations,
             skipped_ticks,

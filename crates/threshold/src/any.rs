@@ -13,7 +13,7 @@ use crate::{
 /// Everything that has to know all strategies, from one list: the strategy,
 /// its state, its name, and what the first result of a check means by default.
 macro_rules! strategies {
-    ($( $(#[$doc:meta])* $name:ident($state:ty, $parameters:ty) = $text:literal, $first:ident; )+) => {
+    ($( $(#[doc = $doc:literal])+ $name:ident($state:ty, $parameters:ty) = $text:literal, $first:ident; )+) => {
         /// A strategy chosen at run time, without a box.
         ///
         /// With the feature `serde` it reads and writes as the strategy's name
@@ -24,7 +24,7 @@ macro_rules! strategies {
         #[non_exhaustive]
         pub enum AnyStrategy {
             $(
-                $(#[$doc])*
+                $(#[doc = $doc])+
                 #[cfg_attr(feature = "serde", serde(rename = $text))]
                 $name($name),
             )+
@@ -61,6 +61,15 @@ macro_rules! strategies {
             pub const fn default_first_result(&self) -> FirstResult {
                 match self {
                     $( Self::$name(_) => FirstResult::$first, )+
+                }
+            }
+
+            /// What the strategy `name` does, in a sentence; `None` if there is none of
+            /// that name.
+            pub fn about(name: &str) -> Option<&'static str> {
+                match Self::known_name(name)? {
+                    $( $text => Some(concat!($($doc),+).trim_ascii()), )+
+                    _ => None,
                 }
             }
 
@@ -160,29 +169,29 @@ macro_rules! strategies {
 }
 
 strategies! {
-    /// consul-esm's documented rule.
+    /// A result against the status counts one up, one that agrees counts one down.
     Leaky(LeakyState, Leaky) = "leaky", Counted;
-    /// So many in a row.
+    /// So many results in a row; one that agrees sets the count to zero.
     Consecutive(RunState, Counts) = "consecutive", Believed;
-    /// The Consul agent's rule to the letter.
+    /// The Consul agent's rule to the letter, for which a warning is a success.
     Consul(RunState, Counts) = "consul", Believed;
     /// So many failures among the latest results.
     Window(WindowState, WindowParameters) = "window", Counted;
-    /// A moving average of failures.
+    /// A moving average of failures, with two thresholds.
     Ewma(EwmaState, EwmaParameters) = "ewma", Counted;
-    /// A cumulative sum of evidence.
+    /// A cumulative sum of evidence for one failure rate against another.
     Cusum(CusumState, CusumParameters) = "cusum", Counted;
     /// So many in a row, over so much time.
     Hold(HoldState, Hold) = "hold", Counted;
-    /// No change soon after a change.
+    /// So many in a row, but no change soon after a change.
     Dwell(DwellState, DwellParameters) = "dwell", Counted;
-    /// Route flap damping.
+    /// So many in a row; a target that changes too often is not followed for a while.
     Penalty(PenaltyState, PenaltyParameters) = "penalty", Counted;
-    /// The weighted share of changes.
+    /// The weighted share of changes, as Nagios and Icinga have it, marks a target as flapping.
     Flap(FlapState, FlapParameters) = "flap", Counted;
-    /// What consul-esm really does.
+    /// What consul-esm really does, not what it documents.
     ConsulEsm(ConsulEsmState, ConsulEsm) = "consul-esm", Counted;
-    /// A deadline for the next result.
+    /// Every result counts, and so does silence for too long.
     Heartbeat(HeartbeatState, HeartbeatParameters) = "heartbeat", Believed;
 }
 

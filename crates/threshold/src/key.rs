@@ -41,10 +41,23 @@ pub enum Kind {
     Word(&'static [&'static str]),
 }
 
+impl Kind {
+    /// Whether `text` is a value of this kind.
+    pub fn accepts(&self, text: &str) -> bool {
+        match self {
+            Self::Count => <u32 as Value>::read(text).is_some(),
+            Self::Number => <f64 as Value>::read(text).is_some(),
+            Self::Duration => <Duration as Value>::read(text).is_some(),
+            Self::Switch => <bool as Value>::read(text).is_some(),
+            Self::Word(words) => words.contains(&text),
+        }
+    }
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Count => f.write_str("a whole number from 0 on"),
+            Self::Count => f.write_str("a whole number from 0 to 4294967295"),
             Self::Number => f.write_str("a number"),
             Self::Duration => f.write_str("a duration such as 10s, 500ms or 1m30s"),
             Self::Switch => f.write_str("true or false"),

@@ -270,7 +270,7 @@ impl AnyStrategy {
     /// assert_eq!(
     ///     error.to_string(),
     ///     "window has no `result`; did you mean `results`?; \
-    ///      failures: `many` is not a whole number from 0 on (1 to `results`; 0 is 1)"
+    ///      failures: `many` is not a whole number from 0 to 4294967295 (1 to `results`; 0 is 1)"
     /// );
     /// # Ok::<(), evenkeel_threshold::ParameterError>(())
     /// ```

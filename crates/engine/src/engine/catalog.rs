@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use evenkeel_threshold::{Loaded, Status, Strategy, Timestamp};
+use evenkeel_threshold::{Loaded, Mark, Status, Strategy, Timestamp};
 
 use super::Engine;
 use crate::schedule;
@@ -120,6 +120,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             state,
             probed: false,
             verified: false,
+            mark: Mark::None,
             last: None,
             last_transition: None,
             critical_since: (check.status == Status::Critical).then_some(now),
@@ -197,6 +198,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             diff.rethresholded += 1;
             self.emit(now, id.clone(), EventKind::Rethresholded);
         }
+        self.remark(key, now);
         if restarted {
             diff.restarted += 1;
             self.emit(now, id.clone(), EventKind::Restarted);
@@ -247,6 +249,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             let id = slot.id.clone();
             self.live -= 1;
             diff.removed += 1;
+            self.remark(key, now);
             self.emit(now, id, EventKind::Removed);
             self.reschedule(key);
             self.bury(key);
@@ -284,6 +287,8 @@ impl<D, W: Token, S: Strategy> Slot<D, W, S> {
         if !self.known.token.keeps_status() {
             self.known.status = self.strategy.reported(&state);
         }
+        // The process before has told of it.
+        self.mark = self.strategy.mark(&state);
         self.last_transition = saved.last_transition.filter(|last| last.at <= now);
         let catalog = self.known.status;
         if self.strategy.reported(&state) != catalog {

@@ -1,4 +1,4 @@
-use evenkeel_threshold::{Observation, Outlook, Status, Strategy, Timestamp};
+use evenkeel_threshold::{Mark, Observation, Outlook, Status, Strategy, Timestamp};
 
 use super::Engine;
 use crate::slot::{ProbeState, Verdict};
@@ -132,7 +132,32 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             };
             self.changed(key, before, Some(status), count, now);
         }
+        self.remark(key, now);
         self.settle(key, Some((status, output)), now);
+    }
+
+    /// Tells of a remark that the strategy makes, or makes no longer.
+    // P144, P146
+    pub(super) fn remark(&mut self, key: u32, now: Timestamp) {
+        let Some(slot) = self.slots.get_mut(key) else {
+            return;
+        };
+        let mark = match slot.departed {
+            true => Mark::None,
+            false => slot.strategy.mark(&slot.state),
+        };
+        let before = core::mem::replace(&mut slot.mark, mark);
+        if before == mark {
+            return;
+        }
+        let id = slot.id.clone();
+        if before != Mark::None {
+            self.emit(now, id.clone(), EventKind::MarkEnded { mark: before });
+        }
+        if mark != Mark::None {
+            self.counters.marks += 1;
+            self.emit(now, id, EventKind::MarkStarted { mark });
+        }
     }
 
     /// The reported status of the slot is no longer `from`.

@@ -106,7 +106,10 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         slot.strategy.elapse(&mut slot.state, now);
         if slot.released() != before {
             self.changed(key, before, None, (1, 1), now);
+            self.remark(key, now);
             self.settle(key, None, now);
+        } else {
+            self.remark(key, now);
         }
     }
 }

@@ -240,6 +240,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
                     // It exists: someone has registered the service again.
                     slot.start_anew(now);
                     self.counters.lost_races += 1;
+                    self.remark(key, now);
                     self.registered_again(&id, now);
                 } else if lost {
                     self.counters.lost_races += 1;
@@ -340,6 +341,7 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
             // P007 the other way round: before a probe, the catalog knows better.
             slot.start_anew(now);
             let id = slot.id.clone();
+            self.remark(key, now);
             let reason = StateRestart::CatalogDiffers { catalog, ours };
             return self.emit(now, id, EventKind::StateRestarted { reason });
         }

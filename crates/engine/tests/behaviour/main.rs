@@ -2,6 +2,7 @@
 
 mod catalog;
 mod hostile;
+mod marks;
 mod removing;
 mod restart;
 mod results;

@@ -60,7 +60,7 @@ mod tests {
         let old = Settings::default();
         assert_eq!(Changes::between(&old, &old), Changes::default());
         let mut new = old.clone();
-        new.threshold.critical_threshold = Some(3);
+        new.threshold.set("critical_threshold", 3);
         new.overrides.push(Override::default());
         new.catalog = Some(crate::config::CatalogKind::File);
         new.probe.max_concurrent += 1;

@@ -144,7 +144,7 @@ fn rules(settings: &Settings, found: &mut Found) {
             let text = "has none of node, service and check; for all checks write node = \"*\"";
             found.fault(&here, text);
         }
-        if entry.thresholds == super::ThresholdSettings::default() {
+        if entry.thresholds.is_empty() {
             found.fault(&here, "sets nothing");
         }
         for (key, text) in thresholds::faults(&entry.thresholds, Source::Override(index)) {

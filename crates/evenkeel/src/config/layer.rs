@@ -129,6 +129,10 @@ pub(super) fn from_text(
             Ok(number) => here(Value::Integer(number)),
             Err(_) => return Err("expected a whole number".to_owned()),
         },
+        Shape::Number(_) => match text.trim().parse() {
+            Ok(number) => here(Value::Float(number)),
+            Err(_) => return Err("expected a number".to_owned()),
+        },
         Shape::Boolean => match boolean(text) {
             Some(boolean) => here(Value::Boolean(boolean)),
             None => return Err("expected true or false".to_owned()),

@@ -23,9 +23,9 @@ pub use names::CONSUL_ESM;
 pub use show::{Shown, example, show, show_as_json, show_as_text};
 
 pub use settings::{
-    AdminSettings, CatalogKind, ConsulSettings, EventSettings, FileSettings, FirstResultName,
-    LogFormat, LogSettings, Override, ProbeSettings, RunSettings, ScheduleSettings, Settings,
-    StrategyName, ThresholdSettings, WriteSettings, ZoneSettings, default_sockets,
+    AdminSettings, CatalogKind, ConsulSettings, EventSettings, FileSettings, LogFormat,
+    LogSettings, Override, ProbeSettings, RunSettings, ScheduleSettings, Settings,
+    ThresholdSettings, WriteSettings, ZoneSettings, default_sockets,
 };
 pub use text::{ByteSize, FileMode, Listen, Network, Pattern, Secret};
 

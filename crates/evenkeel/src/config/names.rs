@@ -1,6 +1,7 @@
 //! Names: other spellings of keys, and what users of consul-esm look for.
 
 use crate::document::Shape;
+use crate::thresholds::Key;
 
 /// Top-level keys that stand for another one. consul-esm has them there, and
 /// they mean here what its documentation says.
@@ -66,25 +67,11 @@ pub const CONSUL_ESM: [(&str, &str); 36] = [
 ];
 
 /// Ways of writing that suggest themselves.
-const NEAR: [(&str, &str); 11] = [
+const NEAR: [(&str, &str); 6] = [
     ("address", "did you mean consul.address?"),
     ("level", "did you mean log.level?"),
     ("format", "did you mean log.format?"),
     ("listen", "did you mean admin.listen?"),
-    ("strategy", "did you mean threshold.strategy?"),
-    (
-        "failures_before_critical",
-        "did you mean threshold.failures_before_critical?",
-    ),
-    (
-        "failures_before_warning",
-        "did you mean threshold.failures_before_warning?",
-    ),
-    (
-        "success_before_passing",
-        "did you mean threshold.success_before_passing?",
-    ),
-    ("first_result", "did you mean threshold.first_result?"),
     ("thresholds", "did you mean threshold?"),
     ("overrides", "did you mean override?"),
 ];
@@ -99,6 +86,10 @@ pub(super) fn hint(key: &str) -> Option<String> {
         .iter()
         .chain(&NEAR)
         .find_map(|(name, hint)| (*name == key).then(|| (*hint).to_owned()))
+        .or_else(|| {
+            let meant = Key::all().find(|known| known.field() == key)?;
+            Some(format!("did you mean threshold.{}?", meant.field()))
+        })
 }
 
 /// All keys with a value, as dotted paths; a map, a list and a list of tables

@@ -22,7 +22,7 @@ pub use file::FileSettings;
 pub use output::{EventSettings, LogFormat, LogSettings};
 pub use probe::ProbeSettings;
 pub use run::{RunSettings, ScheduleSettings, WriteSettings};
-pub use threshold::{FirstResultName, Override, StrategyName, ThresholdSettings};
+pub use threshold::{Override, ThresholdSettings};
 pub use zones::ZoneSettings;
 
 /// Everything the daemon can be told.

@@ -239,8 +239,14 @@ fn top_level_thresholds_are_aliases() {
     ] {
         let loaded = case.load();
         assert_eq!(loaded.faults, []);
-        assert_eq!(loaded.settings.threshold.critical_threshold, Some(3));
-        assert_eq!(loaded.settings.threshold.passing_threshold, Some(1));
+        assert_eq!(
+            loaded.settings.threshold.get("critical_threshold"),
+            Some("3")
+        );
+        assert_eq!(
+            loaded.settings.threshold.get("passing_threshold"),
+            Some("1")
+        );
     }
     assert_eq!(
         toml("critical_threshold = 3\n[threshold]\ncritical_threshold = 3\n").faults(),
@@ -315,10 +321,10 @@ snapshot_period = "1m"
         "c.toml:4: consul.external_node_meta: must not be empty: every node of the catalog would count as external",
         "c.toml:4: consul.cert_file: needs consul.key_file",
         "c.toml:4: consul.wait: 20m is more than 10m",
-        "c.toml:5: threshold.failures_before_warning: failures-before-warning 5 ([threshold]) is more than failures-before-critical 3 ([threshold]), so there would be no warning",
+        "c.toml:5: threshold.failures_before_warning: failures-before-warning 5 ([threshold]) must not be more than failures-before-critical 3 ([threshold])",
         "c.toml:7: override[0]: has none of node, service and check; for all checks write node = \"*\"",
         "c.toml:8: override[1]: has none of node, service and check; for all checks write node = \"*\"",
-        "c.toml:9: override[2].strategy: keys of both leaky and consecutive are set: name the strategy",
+        "c.toml:9: override[2].strategy: no strategy has all of critical-threshold and failures-before-critical",
         "c.toml:10: override[3]: sets nothing",
         "c.toml:33: run.snapshot_period: 1m is more than 10s",
         "c.toml:19: admin.listen: 0.0.0.0:80 is not loopback: set admin.token or admin.token_file, without which anybody who reaches it could change state",
@@ -525,8 +531,10 @@ fn a_list_comes_from_a_variable_in_either_form() {
         let loaded = Case::default().variable("EVENKEEL_OVERRIDE", text).load();
         assert_eq!(loaded.faults, [], "{text}");
         assert_eq!(
-            loaded.settings.overrides[0].thresholds.critical_threshold,
-            Some(3)
+            loaded.settings.overrides[0]
+                .thresholds
+                .get("critical_threshold"),
+            Some("3")
         );
     }
     let wrong = Case::default()
@@ -554,6 +562,7 @@ fn other_value(key: &str, shape: &Shape) -> serde_json::Value {
         },
         Shape::Choice(words) => words[words.len() - 1].clone().into(),
         Shape::Integer(..) => 7.into(),
+        Shape::Number(_) => 0.5.into(),
         Shape::Boolean => (!is_on(key)).into(),
         Shape::Map(_) => serde_json::json!({ "other": "7" }),
         Shape::List(inner) => match &**inner {
@@ -596,12 +605,18 @@ fn every_documented_key_changes_the_effective_configuration_from_every_layer() {
         ] {
             let loaded = case.load();
             // The catalog "file" wants a path, a certificate its key, a count
-            // of warnings one of failures.
-            let incomplete = ["needs ", "missing", "failures-before-warning 7"];
+            // of warnings one of failures, and some counts a strategy.
+            let incomplete = [
+                "needs ",
+                "missing",
+                "could each be meant",
+                // Does not go with a default.
+                "(default)",
+            ];
             let fault = loaded
                 .faults
                 .iter()
-                .find(|fault| !incomplete.iter().any(|start| fault.text.starts_with(start)));
+                .find(|fault| !incomplete.iter().any(|part| fault.text.contains(part)));
             assert_eq!(fault, None, "{key}");
             for (shown, default) in show(&loaded).iter().zip(&defaults) {
                 if shown.key == *key {

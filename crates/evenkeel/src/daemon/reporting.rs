@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use evenkeel_engine::{CheckId, Event, EventKind, StateRestart};
 use evenkeel_probe::Report;
-use evenkeel_threshold::{Status, Timestamp};
+use evenkeel_threshold::{Mark, Status, Timestamp};
 
 use crate::catalog::Unsupported;
 use crate::clock::{Clock, rfc3339};
@@ -118,6 +118,28 @@ impl Reporting {
                     line.failed_phase = report.failed_phase.map(|phase| phase.as_str().to_owned());
                 }
                 Kind::Transition
+            }
+            EventKind::MarkStarted {
+                mark: Mark::Flapping,
+            } => {
+                tracing::warn!(check = %id, "flapping: the results change too often");
+                self.metrics.marks[0].inc();
+                Kind::FlappingStarted
+            }
+            EventKind::MarkEnded {
+                mark: Mark::Flapping,
+            } => {
+                tracing::info!(check = %id, "no longer flapping");
+                Kind::FlappingEnded
+            }
+            EventKind::MarkStarted { .. } => {
+                tracing::warn!(check = %id, "changes are suppressed: there were too many");
+                self.metrics.marks[1].inc();
+                Kind::SuppressionStarted
+            }
+            EventKind::MarkEnded { .. } => {
+                tracing::info!(check = %id, "changes are reported again");
+                Kind::SuppressionEnded
             }
             EventKind::UnprobedStarted => {
                 let why = report.map_or_else(String::new, |report| excerpt(&report.output));

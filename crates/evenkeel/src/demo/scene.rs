@@ -64,8 +64,8 @@ impl Scene {
         };
         settings.file.path = Some(self.directory.path().join("checks.toml"));
         settings.schedule.minimum_interval = INTERVAL;
-        settings.threshold.critical_threshold = Some(CRITICAL);
-        settings.threshold.passing_threshold = Some(PASSING);
+        settings.threshold.set("critical_threshold", CRITICAL);
+        settings.threshold.set("passing_threshold", PASSING);
         settings.run.shutdown_grace = Duration::from_secs(1);
         // Its own, so that it gets in nobody's way.
         settings.admin.listen = self.socket().parse().into_iter().collect();

@@ -21,6 +21,8 @@ pub enum Shape {
     Choice(Vec<String>),
     /// A whole number from the first to the second.
     Integer(i64, i64),
+    /// A number, whole or not, from this one on.
+    Number(f64),
     /// True or false.
     Boolean,
     /// Anything.
@@ -137,6 +139,10 @@ impl Shape {
                     bound("minimum").unwrap_or(i64::MIN),
                     bound("maximum").unwrap_or(most),
                 )
+            }
+            "number" => {
+                let least = schema.get("minimum").and_then(Json::as_f64);
+                Self::Number(least.unwrap_or(f64::NEG_INFINITY))
             }
             "boolean" => Self::Boolean,
             _ => Self::Any,

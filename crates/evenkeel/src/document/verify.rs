@@ -89,6 +89,17 @@ impl Verifier<'_> {
                     false => format!("{number} is more than {most}"),
                 }
             }
+            (Value::Integer(_) | Value::Float(_), Shape::Number(least)) => {
+                let number = match node.value {
+                    Value::Integer(number) => number as f64,
+                    Value::Float(number) => number,
+                    _ => f64::NAN,
+                };
+                if number.is_finite() && number >= *least {
+                    return true;
+                }
+                format!("{number} is not a number from {least} on")
+            }
             (Value::Boolean(_), Shape::Boolean) => return true,
             // The value is not shown: it may be a secret.
             (value, shape) => format!("expected {}, found {}", expected(shape), value.kind()),
@@ -158,6 +169,7 @@ fn expected(shape: &Shape) -> &'static str {
         Shape::Text(_) | Shape::Choice(_) => "text",
         Shape::Texts => "text or a list of texts",
         Shape::Integer(..) => "a whole number",
+        Shape::Number(_) => "a number",
         Shape::Boolean => "true or false",
         Shape::Any => "anything",
     }

@@ -93,6 +93,14 @@ pub enum Kind {
     CheckRestarted,
     /// A check's thresholds changed; its counts were kept.
     ThresholdsChanged,
+    /// A check's results change too often, by the rule of its strategy.
+    FlappingStarted,
+    /// They no longer do.
+    FlappingEnded,
+    /// A check changed too often; its changes are held back from now on.
+    SuppressionStarted,
+    /// Its changes are reported again.
+    SuppressionEnded,
     /// A saved state could not be used; counting starts anew.
     StateRestarted,
     /// The state file was damaged and set aside.
@@ -194,7 +202,11 @@ mod tests {
             Kind::CheckAdded => Some(Kind::CheckRemoved),
             Kind::CheckRemoved => Some(Kind::CheckRestarted),
             Kind::CheckRestarted => Some(Kind::ThresholdsChanged),
-            Kind::ThresholdsChanged => Some(Kind::StateRestarted),
+            Kind::ThresholdsChanged => Some(Kind::FlappingStarted),
+            Kind::FlappingStarted => Some(Kind::FlappingEnded),
+            Kind::FlappingEnded => Some(Kind::SuppressionStarted),
+            Kind::SuppressionStarted => Some(Kind::SuppressionEnded),
+            Kind::SuppressionEnded => Some(Kind::StateRestarted),
             Kind::StateRestarted => Some(Kind::StateDamaged),
             Kind::StateDamaged => Some(Kind::UnprobedStarted),
             Kind::UnprobedStarted => Some(Kind::UnprobedEnded),

@@ -1,150 +1,143 @@
 //! The keys that sources use, and the values they take.
 
-use evenkeel_threshold::FirstResult;
+use std::sync::LazyLock;
 
-use crate::config::StrategyName;
+use evenkeel_threshold::{AnyStrategy, Kind};
 
-/// One thing that a source can say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Key {
+/// One thing that a source can say, in the order in which they are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// Which strategy.
     Strategy,
-    CriticalThreshold,
-    PassingThreshold,
-    FailuresBeforeCritical,
-    FailuresBeforeWarning,
-    SuccessBeforePassing,
+    /// A parameter of one or more strategies, by its place among all of them.
+    Parameter(usize),
+    /// What the first result of a new check means.
     FirstResult,
 }
 
-/// Which strategies have a key as their parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
-    Leaky,
-    Consecutive,
+/// A parameter, with all strategies that have it.
+#[derive(Debug)]
+struct Parameter {
+    name: &'static str,
+    field: &'static str,
+    kind: Kind,
+    users: Vec<(&'static str, &'static evenkeel_threshold::Key)>,
 }
 
-impl Family {
-    pub(super) const fn of(strategy: StrategyName) -> Self {
-        match strategy {
-            StrategyName::Leaky => Self::Leaky,
-            StrategyName::Consecutive | StrategyName::Consul => Self::Consecutive,
+/// The parameters of all strategies, each name once.
+static PARAMETERS: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
+    let mut parameters: Vec<Parameter> = Vec::new();
+    for strategy in AnyStrategy::NAMES {
+        for key in AnyStrategy::keys_of(strategy).unwrap_or_default() {
+            match parameters.iter_mut().find(|known| known.name == key.name) {
+                Some(known) => {
+                    known.users.push((strategy, key));
+                    // A whole number is a number, too.
+                    if key.kind == Kind::Number {
+                        known.kind = Kind::Number;
+                    }
+                }
+                None => parameters.push(Parameter {
+                    name: key.name,
+                    field: key.field,
+                    kind: key.kind,
+                    users: vec![(strategy, key)],
+                }),
+            }
         }
     }
+    parameters
+});
 
-    /// The strategy meant by someone who uses these keys and names none.
-    pub(super) const fn strategy(self) -> StrategyName {
-        match self {
-            Self::Leaky => StrategyName::Leaky,
-            Self::Consecutive => StrategyName::Consecutive,
-        }
-    }
-
-    /// The parameters, in the order in which they are shown.
-    pub(super) const fn parameters(self) -> &'static [Key] {
-        match self {
-            Self::Leaky => &[Key::CriticalThreshold, Key::PassingThreshold],
-            Self::Consecutive => &[
-                Key::FailuresBeforeCritical,
-                Key::FailuresBeforeWarning,
-                Key::SuccessBeforePassing,
-            ],
-        }
-    }
-}
-
-/// What a key may be set to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Value {
-    Strategy(StrategyName),
-    Count(u32),
-    First(FirstResult),
-}
+/// The words for the first result.
+pub const FIRST_RESULTS: [&str; 2] = ["believed", "counted"];
 
 impl Key {
-    pub(super) const ALL: [Self; 7] = [
-        Self::Strategy,
-        Self::CriticalThreshold,
-        Self::PassingThreshold,
-        Self::FailuresBeforeCritical,
-        Self::FailuresBeforeWarning,
-        Self::SuccessBeforePassing,
-        Self::FirstResult,
-    ];
+    /// All of them, in order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        [Self::Strategy]
+            .into_iter()
+            .chain((0..PARAMETERS.len()).map(Self::Parameter))
+            .chain([Self::FirstResult])
+    }
+
+    fn parameter(self) -> Option<&'static Parameter> {
+        match self {
+            Self::Parameter(index) => PARAMETERS.get(index),
+            Self::Strategy | Self::FirstResult => None,
+        }
+    }
 
     /// As in Notes, and in metadata after the prefix.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Strategy => "strategy",
-            Self::CriticalThreshold => "critical-threshold",
-            Self::PassingThreshold => "passing-threshold",
-            Self::FailuresBeforeCritical => "failures-before-critical",
-            Self::FailuresBeforeWarning => "failures-before-warning",
-            Self::SuccessBeforePassing => "success-before-passing",
-            Self::FirstResult => "first-result",
+    pub fn name(self) -> &'static str {
+        match (self, self.parameter()) {
+            (_, Some(parameter)) => parameter.name,
+            (Self::Strategy, _) => "strategy",
+            _ => "first-result",
+        }
+    }
+
+    /// As in files.
+    pub fn field(self) -> &'static str {
+        match (self, self.parameter()) {
+            (_, Some(parameter)) => parameter.field,
+            (Self::Strategy, _) => "strategy",
+            _ => "first_result",
         }
     }
 
     /// The key of that name; `_` in place of `-` does as well.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub fn named(name: &str) -> Option<Self> {
         let same = |key: &Self| {
-            key.name().len() == name.len()
-                && key
-                    .name()
+            let known = key.name();
+            known.len() == name.len()
+                && known
                     .bytes()
                     .zip(name.bytes())
                     .all(|(known, given)| known == given || known == b'-' && given == b'_')
         };
-        Self::ALL.into_iter().find(same)
+        Self::all().find(same)
     }
 
     /// The name most like `name`, for a hint, if one is near enough.
     pub(super) fn nearest(name: &str) -> Option<&'static str> {
         let name = name.replace('_', "-");
-        crate::document::nearest(&name, Self::ALL.iter().map(|key| key.name()))
+        crate::document::nearest(&name, Self::all().map(Self::name))
     }
 
-    /// Whose parameter it is; `None` for the keys that every strategy takes.
-    pub(super) const fn family(self) -> Option<Family> {
-        match self {
-            Self::CriticalThreshold | Self::PassingThreshold => Some(Family::Leaky),
-            Self::FailuresBeforeCritical
-            | Self::FailuresBeforeWarning
-            | Self::SuccessBeforePassing => Some(Family::Consecutive),
-            Self::Strategy | Self::FirstResult => None,
+    /// Whether `strategy` has it as a parameter.
+    pub(super) fn is_of(self, strategy: &str) -> bool {
+        self.users().iter().any(|(user, _)| *user == strategy)
+    }
+
+    /// The strategies that have it as a parameter, with what it is there; none for
+    /// the keys that every strategy takes.
+    pub fn users(self) -> &'static [(&'static str, &'static evenkeel_threshold::Key)] {
+        self.parameter()
+            .map_or(&[], |parameter| parameter.users.as_slice())
+    }
+
+    /// What kind of value a parameter takes.
+    pub fn kind(self) -> Kind {
+        match (self, self.parameter()) {
+            (_, Some(parameter)) => parameter.kind,
+            (Self::Strategy, _) => Kind::Word(AnyStrategy::NAMES),
+            _ => Kind::Word(&FIRST_RESULTS),
         }
     }
 
-    /// Reads a value.
-    pub(super) fn parse(self, text: &str) -> Result<Value, String> {
-        let text = text.trim();
-        match self {
-            Self::Strategy => StrategyName::ALL
-                .into_iter()
-                .find(|strategy| strategy.as_str() == text)
-                .map(Value::Strategy)
-                .ok_or_else(|| {
-                    format!(
-                        "`{}` is no strategy: leaky, consecutive or consul",
-                        shortened(text)
-                    )
-                }),
-            Self::FirstResult => match text {
-                "believed" => Ok(Value::First(FirstResult::Believed)),
-                "counted" => Ok(Value::First(FirstResult::Counted)),
-                _ => Err(format!(
-                    "`{}` is neither believed nor counted",
-                    shortened(text)
-                )),
-            },
-            _ if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => text
-                .parse()
-                .map(Value::Count)
-                .map_err(|_| format!("`{}` is more than {}", shortened(text), u32::MAX)),
-            _ => Err(format!(
-                "`{}` is not a whole number from 0 on",
-                shortened(text)
-            )),
+    /// Whether `text` is a value of the key's kind, whatever the strategy makes of
+    /// it.
+    pub(super) fn check(self, text: &str) -> Result<(), String> {
+        let kind = self.kind();
+        if kind.accepts(text) {
+            return Ok(());
         }
+        let text = shortened(text);
+        Err(match self {
+            Self::Strategy => format!("`{text}` is no strategy: {kind}"),
+            Self::Parameter(_) | Self::FirstResult => format!("`{text}` is not {kind}"),
+        })
     }
 }
 

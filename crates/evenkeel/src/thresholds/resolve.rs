@@ -1,14 +1,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use evenkeel_threshold::{AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky};
+use evenkeel_threshold::AnyStrategy;
 
-use super::key::{Family, Key, Value};
+use super::assemble::{Assembled, assemble};
+use super::key::Key;
 use super::said::{Entry, Said, Stance};
-use super::{
-    EffectiveThresholds, Ignored, IgnoredReason, Parameter, Source, Sources, ThresholdFault,
-};
-use crate::config::{Override, Settings, StrategyName, ThresholdSettings};
+use super::{EffectiveThresholds, Ignored, IgnoredReason, Source, Sources, ThresholdFault};
+use crate::config::{Override, Settings, ThresholdSettings};
 
 /// Finds the thresholds of checks, and shares equal results between them.
 #[derive(Debug)]
@@ -115,44 +114,57 @@ fn matches(entry: &Override, sources: &Sources<'_>) -> bool {
 /// (as the table spells it) and a sentence.
 ///
 /// Nothing adds to what the daemon's `[threshold]` says, so it must be right by
-/// itself; any other table may be completed by the sources after it. Unlike in a
-/// catalog that is shared with others, a parameter of another strategy is a
-/// fault here.
+/// itself; any other table may be completed by the sources after it, and that of
+/// a check by those before it. Unlike in a catalog that is shared with others, a
+/// parameter of another strategy is a fault here.
 pub fn faults(settings: &ThresholdSettings, source: Source) -> Vec<(String, String)> {
     let said = Said::settings(source, settings);
-    let strategy = match said.stance() {
-        Stance::Mixed => {
-            return vec![(
-                "strategy".to_owned(),
-                "keys of both leaky and consecutive are set: name the strategy".to_owned(),
-            )];
-        }
-        Stance::Explicit(strategy) => strategy,
-        Stance::Keys(family) => family.strategy(),
-        Stance::Silent | Stance::Unknown | Stance::Broken => return Vec::new(),
-    };
-    let mut faults: Vec<(String, String)> = said
-        .entries
-        .iter()
-        .filter(|entry| {
-            entry
-                .key
-                .family()
-                .is_some_and(|family| family != Family::of(strategy))
-        })
-        .map(|entry| {
-            let text = format!("not a parameter of the strategy {}", strategy.as_str());
-            (entry.spelling.clone(), text)
-        })
+    let mut faults: Vec<(String, String)> = wrong_values(&said)
+        .map(|fault| (fault.key, fault.text))
         .collect();
-    let complete = source == Source::Daemon || settings.failures_before_critical.is_some();
+    let stance = said.stance();
+    let Some(strategy) = stance.decides() else {
+        let undecided = match stance {
+            Stance::Mixed => true,
+            // An override may name the strategy of a check.
+            Stance::Keys(_) => source != Source::Definition,
+            Stance::Explicit(_) | Stance::Silent | Stance::Unknown | Stance::Broken => false,
+        };
+        if undecided {
+            faults.push(("strategy".to_owned(), said.undecided()));
+        }
+        return faults;
+    };
+    let foreign = said.parameters().filter(|entry| !entry.key.is_of(strategy));
+    faults.extend(foreign.map(|entry| {
+        let text = format!("not a parameter of the strategy {strategy}");
+        (entry.spelling.clone(), text)
+    }));
     if faults.is_empty()
-        && complete
-        && let Err(ThresholdFault { text, .. }) = assemble(strategy, &[&said])
+        && let Err(wrong) = assemble(strategy, &[&said])
     {
-        faults.push(("failures_before_warning".to_owned(), text));
+        let complete = |names: &[&str]| {
+            let all = names.iter().all(|name| settings.get(name).is_some());
+            source == Source::Daemon || all
+        };
+        let told = wrong.into_iter().filter(|wrong| complete(&wrong.names));
+        faults.extend(told.map(|wrong| {
+            let field = wrong.fault.key.replace('-', "_");
+            (field, wrong.fault.text)
+        }));
     }
     faults
+}
+
+/// The values of a source that no strategy could take.
+fn wrong_values(said: &Said) -> impl Iterator<Item = ThresholdFault> {
+    said.entries.iter().filter_map(|entry| {
+        Some(ThresholdFault {
+            source: said.source,
+            key: entry.spelling.clone(),
+            text: entry.wrong.clone()?,
+        })
+    })
 }
 
 /// The rule of docs/thresholds.md.
@@ -160,52 +172,41 @@ fn weigh(said: &[Said], daemon: &Said) -> EffectiveThresholds {
     let heard: Vec<&Said> = said.iter().chain([daemon]).collect();
     let mut faults: Vec<ThresholdFault> = said
         .iter()
-        .flat_map(|said| {
-            let wrong_values = said.entries.iter().filter_map(|entry| {
-                let text = entry.value.as_ref().err()?;
-                Some(ThresholdFault {
-                    source: said.source,
-                    key: entry.spelling.clone(),
-                    text: text.clone(),
-                })
-            });
-            said.faults.iter().cloned().chain(wrong_values)
-        })
+        .flat_map(|said| said.faults.iter().cloned().chain(wrong_values(said)))
         .collect();
 
-    let decided = heard
-        .iter()
-        .find(|said| said.stance() != Stance::Silent)
-        .map(|said| (said.source, said.stance()));
+    let decided = heard.iter().find(|said| said.stance() != Stance::Silent);
     let (decided_by, strategy) = match decided {
-        None => (Source::Default, Some(StrategyName::Leaky)),
-        Some((source, Stance::Explicit(strategy))) => (source, Some(strategy)),
-        Some((source, Stance::Keys(family))) => (source, Some(family.strategy())),
-        Some((source, Stance::Mixed)) => {
-            faults.push(mixed(source));
-            (source, None)
-        }
-        // Their faults are among those collected above.
-        Some((source, Stance::Silent | Stance::Unknown | Stance::Broken)) => (source, None),
+        None => (Source::Default, Some(AnyStrategy::default().name())),
+        Some(said) => (said.source, said.stance().decides()),
     };
-    // A source that does not decide is no less wrong.
-    for other in said.iter().filter(|said| said.source != decided_by) {
-        if other.stance() == Stance::Mixed {
-            faults.push(mixed(other.source));
+    for said in said {
+        let undecided = match said.stance() {
+            // A source that does not decide is no less wrong.
+            Stance::Mixed => true,
+            Stance::Keys(_) => said.source == decided_by && strategy.is_none(),
+            Stance::Explicit(_) | Stance::Silent | Stance::Unknown | Stance::Broken => false,
+        };
+        if undecided {
+            faults.push(ThresholdFault {
+                source: said.source,
+                key: String::new(),
+                text: said.undecided(),
+            });
         }
     }
 
     let assembled = strategy.and_then(|strategy| match assemble(strategy, &heard) {
-        Ok(rule) => Some((strategy, rule)),
-        Err(fault) => {
-            // A wrong value was reported as such.
-            if !fault.text.is_empty() {
-                faults.push(fault);
-            }
+        Ok(assembled) => Some((strategy, assembled)),
+        Err(wrong) => {
+            // What no strategy could take has been told above.
+            let told = wrong.into_iter().map(|wrong| wrong.fault);
+            let new: Vec<ThresholdFault> = told.filter(|fault| !faults.contains(fault)).collect();
+            faults.extend(new);
             None
         }
     });
-    let Some((strategy, (rule, first_result, parameters))) = assembled else {
+    let Some((strategy, assembled)) = assembled else {
         return EffectiveThresholds {
             ignored: ignored(said, |_, _| Some(IgnoredReason::Invalid)),
             faults,
@@ -214,27 +215,27 @@ fn weigh(said: &[Said], daemon: &Said) -> EffectiveThresholds {
         };
     };
     EffectiveThresholds {
-        strategy: Arc::new(rule),
-        first_result,
-        decided_by,
-        parameters,
         ignored: ignored(said, |said, entry| {
-            let counts = match entry.key.family() {
-                None => true,
-                Some(family) => speaks_for(said, strategy) && family == Family::of(strategy),
+            let counts = match entry.key {
+                Key::Strategy | Key::FirstResult => true,
+                key => said.stance().is_for(strategy) && key.is_of(strategy),
             };
             (!counts).then_some(IgnoredReason::OtherStrategy)
         }),
         faults,
-        fallback: false,
+        ..effective(assembled, decided_by)
     }
 }
 
-fn mixed(source: Source) -> ThresholdFault {
-    ThresholdFault {
-        source,
-        key: String::new(),
-        text: "keys of both leaky and consecutive, and no strategy named".to_owned(),
+fn effective(assembled: Assembled, decided_by: Source) -> EffectiveThresholds {
+    EffectiveThresholds {
+        strategy: Arc::new(assembled.strategy),
+        first_result: assembled.first_result,
+        decided_by,
+        parameters: assembled.parameters,
+        ignored: Vec::new(),
+        faults: Vec::new(),
+        fallback: false,
     }
 }
 
@@ -252,152 +253,18 @@ fn ignored(said: &[Said], reason: impl Fn(&Said, &Entry) -> Option<IgnoredReason
         .collect()
 }
 
-/// Whether a source's parameters may be merged into those of `strategy`.
-fn speaks_for(said: &Said, strategy: StrategyName) -> bool {
-    match said.stance() {
-        Stance::Explicit(named) => named == strategy,
-        Stance::Keys(family) => family == Family::of(strategy),
-        Stance::Silent | Stance::Unknown | Stance::Mixed | Stance::Broken => false,
-    }
-}
-
-type Rule = (AnyStrategy, FirstResult, Vec<Parameter>);
-
-/// Merges the parameters of `strategy`, each from the first source that has it,
-/// and validates them as one.
-///
-/// A fault without text stands for a wrong value, which its source reports.
-fn assemble(strategy: StrategyName, heard: &[&Said]) -> Result<Rule, ThresholdFault> {
-    let mut parameters = Vec::new();
-    let mut count = |key: Key| -> Result<Option<u32>, ThresholdFault> {
-        let found = heard
-            .iter()
-            .filter(|said| speaks_for(said, strategy))
-            .find_map(|said| Some((said.source, said.entry(key)?)));
-        match found {
-            None => {
-                // What an absent warning threshold is follows from another key.
-                if key != Key::FailuresBeforeWarning {
-                    parameters.push(Parameter {
-                        key: key.name(),
-                        value: "0".to_owned(),
-                        source: Source::Default,
-                    });
-                }
-                Ok(None)
-            }
-            Some((source, entry)) => match entry.value {
-                Ok(Value::Count(count)) => {
-                    parameters.push(Parameter {
-                        key: key.name(),
-                        value: count.to_string(),
-                        source,
-                    });
-                    Ok(Some(count))
-                }
-                _ => Err(wrong_value(source, entry)),
-            },
-        }
-    };
-    let mut values = [None; 3];
-    for (value, key) in values.iter_mut().zip(Family::of(strategy).parameters()) {
-        *value = count(*key)?;
-    }
-    let [first, second, third] = values;
-    let rule = match strategy {
-        StrategyName::Leaky => {
-            Leaky::new(first.unwrap_or_default(), second.unwrap_or_default()).into()
-        }
-        StrategyName::Consecutive | StrategyName::Consul => {
-            let counts = Counts {
-                failures_before_critical: first.unwrap_or_default(),
-                failures_before_warning: second,
-                success_before_passing: third.unwrap_or_default(),
-            };
-            let made = match strategy {
-                StrategyName::Consul => Consul::new(counts).map(AnyStrategy::from),
-                _ => Consecutive::new(counts).map(AnyStrategy::from),
-            };
-            made.map_err(|_| warning_above_critical(&parameters))?
-        }
-    };
-    let first_result = heard
-        .iter()
-        .find_map(|said| Some((said.source, said.entry(Key::FirstResult)?)));
-    let (first_result, source) = match first_result {
-        None => (rule.default_first_result(), Source::Default),
-        Some((source, entry)) => match entry.value {
-            Ok(Value::First(first_result)) => (first_result, source),
-            _ => return Err(wrong_value(source, entry)),
-        },
-    };
-    parameters.push(Parameter {
-        key: Key::FirstResult.name(),
-        value: match first_result {
-            FirstResult::Believed => "believed".to_owned(),
-            FirstResult::Counted => "counted".to_owned(),
-        },
-        source,
-    });
-    Ok((rule, first_result, parameters))
-}
-
-fn wrong_value(source: Source, entry: &Entry) -> ThresholdFault {
-    ThresholdFault {
-        source,
-        key: entry.spelling.clone(),
-        text: String::new(),
-    }
-}
-
-/// P077: both keys are named, and here where each comes from, too.
-fn warning_above_critical(parameters: &[Parameter]) -> ThresholdFault {
-    let told = |key: Key| {
-        let parameter = parameters
-            .iter()
-            .find(|parameter| parameter.key == key.name());
-        parameter.map_or_else(String::new, |parameter| {
-            format!("{} {} ({})", key.name(), parameter.value, parameter.source)
-        })
-    };
-    let source = parameters
-        .iter()
-        .find(|parameter| parameter.key == Key::FailuresBeforeWarning.name())
-        .map_or(Source::Default, |parameter| parameter.source);
-    ThresholdFault {
-        source,
-        key: Key::FailuresBeforeWarning.name().to_owned(),
-        text: format!(
-            "{} is more than {}, so there would be no warning",
-            told(Key::FailuresBeforeWarning),
-            told(Key::FailuresBeforeCritical)
-        ),
-    }
-}
-
 /// What applies when the sources are invalid: the daemon's `[threshold]` whole.
 fn fall_back(daemon: &Said) -> EffectiveThresholds {
-    let (strategy, decided_by) = match daemon.stance() {
-        Stance::Explicit(strategy) => (strategy, Source::Daemon),
-        Stance::Keys(family) => (family.strategy(), Source::Daemon),
-        Stance::Silent | Stance::Unknown | Stance::Mixed | Stance::Broken => {
-            (StrategyName::Leaky, Source::Default)
+    let decided = daemon.stance().decides();
+    match decided.map(|strategy| assemble(strategy, &[daemon])) {
+        Some(Ok(assembled)) => effective(assembled, Source::Daemon),
+        // It says nothing of a strategy, or was refused when it was read.
+        _ => {
+            let default = AnyStrategy::default();
+            let assembled = assemble(default.name(), &[daemon])
+                .or_else(|_| assemble(default.name(), &[]))
+                .unwrap_or_else(|_| Assembled::undamped());
+            effective(assembled, Source::Default)
         }
-    };
-    let nobody = Said::new(Source::Daemon);
-    let (rule, first_result, parameters) = assemble(strategy, &[daemon])
-        .or_else(|_| assemble(StrategyName::Leaky, &[&nobody]))
-        .unwrap_or_else(|_| {
-            let rule = AnyStrategy::from(Leaky::new(0, 0));
-            (rule, rule.default_first_result(), Vec::new())
-        });
-    EffectiveThresholds {
-        strategy: Arc::new(rule),
-        first_result,
-        decided_by,
-        parameters,
-        ignored: Vec::new(),
-        faults: Vec::new(),
-        fallback: false,
     }
 }

@@ -2,19 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use super::key::{Family, Key, Value, shortened};
+use evenkeel_threshold::AnyStrategy;
+
+use super::key::{Key, shortened};
 use super::{DefinitionThresholds, Source, ThresholdFault};
-use crate::config::{StrategyName, ThresholdSettings};
+use crate::config::ThresholdSettings;
 
 /// The prefix of our keys in metadata.
 const PREFIX: &str = "evenkeel-";
 
 /// Consul's own names for its thresholds, which registrars set as metadata.
-const BARE: [(&str, Key); 3] = [
-    ("failures_before_critical", Key::FailuresBeforeCritical),
-    ("failures_before_warning", Key::FailuresBeforeWarning),
-    ("success_before_passing", Key::SuccessBeforePassing),
+const BARE: [&str; 3] = [
+    "failures_before_critical",
+    "failures_before_warning",
+    "success_before_passing",
 ];
+
+/// Strategies that copy another program, with the keys of one of ours: meant only
+/// by someone who names them.
+const COPIES: [&str; 2] = ["consul", "consul-esm"];
 
 /// The start of the directive in notes, in whatever case.
 const DIRECTIVE: &str = "[evenkeel";
@@ -40,26 +46,53 @@ pub(super) struct Entry {
     pub(super) key: Key,
     /// The key as the source spells it.
     pub(super) spelling: String,
-    /// The value as written, at most a line of it.
+    /// The value as written, without blanks around, at most a line of it.
     pub(super) text: String,
-    pub(super) value: Result<Value, String>,
+    /// What is wrong with the value, whatever the strategy is.
+    pub(super) wrong: Option<String>,
 }
 
 /// Which strategy a source speaks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stance {
     /// It names no strategy and no parameter of one.
     Silent,
     /// It names this one.
-    Explicit(StrategyName),
-    /// Its keys are of this family.
-    Keys(Family),
+    Explicit(&'static str),
+    /// It names none, and these have all of its keys; at least one.
+    Keys(Vec<&'static str>),
     /// It names one that there is not.
     Unknown,
-    /// Its keys are of several strategies and it names none.
+    /// No strategy has all of its keys and it names none.
     Mixed,
     /// See [`Said::broken`].
     Broken,
+}
+
+impl Stance {
+    /// Whether parameters of this source may be merged into those of `strategy`.
+    pub(super) fn is_for(&self, strategy: &str) -> bool {
+        match self {
+            Self::Explicit(named) => *named == strategy,
+            Self::Keys(candidates) => candidates.contains(&strategy),
+            Self::Silent | Self::Unknown | Self::Mixed | Self::Broken => false,
+        }
+    }
+
+    /// The strategy that is wanted, if it can be told.
+    pub(super) fn decides(&self) -> Option<&'static str> {
+        match self {
+            Self::Explicit(named) => Some(named),
+            Self::Keys(candidates) => {
+                let mut meant = candidates
+                    .iter()
+                    .copied()
+                    .filter(|name| !COPIES.contains(name));
+                meant.next().filter(|_| meant.next().is_none())
+            }
+            Self::Silent | Self::Unknown | Self::Mixed | Self::Broken => None,
+        }
+    }
 }
 
 impl Said {
@@ -86,16 +119,45 @@ impl Said {
             return Stance::Broken;
         }
         if let Some(entry) = self.entry(Key::Strategy) {
-            return match entry.value {
-                Ok(Value::Strategy(strategy)) => Stance::Explicit(strategy),
-                _ => Stance::Unknown,
-            };
+            let named = AnyStrategy::known_name(&entry.text);
+            return named
+                .filter(|_| entry.wrong.is_none())
+                .map_or(Stance::Unknown, Stance::Explicit);
         }
-        let mut families = self.entries.iter().filter_map(|entry| entry.key.family());
-        match families.next() {
-            None => Stance::Silent,
-            Some(first) if families.all(|other| other == first) => Stance::Keys(first),
-            Some(_) => Stance::Mixed,
+        if self.parameters().next().is_none() {
+            return Stance::Silent;
+        }
+        let candidates: Vec<&str> = AnyStrategy::NAMES
+            .iter()
+            .copied()
+            .filter(|strategy| self.parameters().all(|entry| entry.key.is_of(strategy)))
+            .collect();
+        if candidates.is_empty() {
+            Stance::Mixed
+        } else {
+            Stance::Keys(candidates)
+        }
+    }
+
+    /// The entries that are parameters of a strategy.
+    pub(super) fn parameters(&self) -> impl Iterator<Item = &Entry> {
+        self.entries
+            .iter()
+            .filter(|entry| matches!(entry.key, Key::Parameter(_)))
+    }
+
+    /// Why it cannot be told from the keys which strategy is wanted.
+    pub(super) fn undecided(&self) -> String {
+        let names = |names: &mut dyn Iterator<Item = &str>| names.collect::<Vec<_>>().join(" and ");
+        match self.stance() {
+            Stance::Keys(candidates) => format!(
+                "{} could each be meant: name the strategy",
+                names(&mut candidates.into_iter())
+            ),
+            _ => format!(
+                "no strategy has all of {}",
+                names(&mut self.parameters().map(|entry| entry.key.name()))
+            ),
         }
     }
 
@@ -110,10 +172,10 @@ impl Said {
     }
 
     fn set(&mut self, key: Key, spelling: &str, text: &str) {
-        let value = key.parse(text);
+        let text = text.trim();
         if let Some(before) = self.entries.iter_mut().find(|entry| entry.key == key) {
-            if before.value != value {
-                before.value = Err(format!(
+            if before.text != shortened(text) {
+                before.wrong = Some(format!(
                     "given twice, as `{}` and as `{}`",
                     before.text,
                     shortened(text)
@@ -125,42 +187,15 @@ impl Said {
             key,
             spelling: spelling.to_owned(),
             text: shortened(text),
-            value,
+            wrong: key.check(text).err(),
         });
     }
 
     /// The keys of a configuration table.
     pub(super) fn settings(source: Source, settings: &ThresholdSettings) -> Self {
         let mut said = Self::new(source);
-        let count = |value: Option<u32>| value.map(|count| count.to_string());
-        let texts = [
-            (
-                Key::Strategy,
-                settings.strategy.map(|name| name.as_str().to_owned()),
-            ),
-            (Key::CriticalThreshold, count(settings.critical_threshold)),
-            (Key::PassingThreshold, count(settings.passing_threshold)),
-            (
-                Key::FailuresBeforeCritical,
-                count(settings.failures_before_critical),
-            ),
-            (
-                Key::FailuresBeforeWarning,
-                count(settings.failures_before_warning),
-            ),
-            (
-                Key::SuccessBeforePassing,
-                count(settings.success_before_passing),
-            ),
-            (
-                Key::FirstResult,
-                settings.first_result.map(|name| name.as_str().to_owned()),
-            ),
-        ];
-        for (key, text) in texts {
-            if let Some(text) = text {
-                said.set(key, &key.name().replace('-', "_"), &text);
-            }
+        for (key, text) in settings.iter() {
+            said.set(key, key.field(), text);
         }
         said
     }
@@ -184,16 +219,12 @@ impl Said {
         };
         let mut said = Self::new(Source::Definition);
         let fields = [
-            (
-                Key::FailuresBeforeCritical,
-                "FailuresBeforeCritical",
-                critical,
-            ),
-            (Key::FailuresBeforeWarning, "FailuresBeforeWarning", warning),
-            (Key::SuccessBeforePassing, "SuccessBeforePassing", success),
+            ("FailuresBeforeCritical", critical),
+            ("FailuresBeforeWarning", warning),
+            ("SuccessBeforePassing", success),
         ];
-        for (key, spelling, number) in fields {
-            if let Some(number) = number {
+        for ((spelling, number), name) in fields.into_iter().zip(BARE) {
+            if let (Some(number), Some(key)) = (number, Key::named(name)) {
                 said.set(key, spelling, &number.to_string());
             }
         }
@@ -254,8 +285,8 @@ impl Said {
                 }
             }
         }
-        for (name, key) in BARE {
-            if let Some(text) = metadata.get(name) {
+        for name in BARE {
+            if let (Some(text), Some(key)) = (metadata.get(name), Key::named(name)) {
                 said.set(key, name, text);
             }
         }

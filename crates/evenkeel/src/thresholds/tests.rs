@@ -4,7 +4,7 @@ use std::sync::Arc;
 use evenkeel_threshold::{AnyStrategy, Consecutive, Consul, Counts, FirstResult, Leaky};
 
 use super::*;
-use crate::config::{Override, Settings, StrategyName, ThresholdSettings};
+use crate::config::{Override, Settings, ThresholdSettings};
 
 mod model;
 
@@ -23,6 +23,15 @@ fn resolver(threshold: ThresholdSettings, overrides: Vec<Override>) -> Resolver 
         overrides,
         ..Settings::default()
     })
+}
+
+/// A table of ours.
+fn settings(pairs: &[(&str, &str)]) -> ThresholdSettings {
+    let mut settings = ThresholdSettings::default();
+    for (key, value) in pairs {
+        assert!(settings.set(key, value), "{key}");
+    }
+    settings
 }
 
 fn plain() -> Resolver {
@@ -130,10 +139,7 @@ fn notes_without_a_directive_say_nothing() {
 
 #[test]
 fn a_faulty_directive_is_reported_and_the_daemon_decides() {
-    let daemon = ThresholdSettings {
-        critical_threshold: Some(7),
-        ..ThresholdSettings::default()
-    };
+    let daemon = settings(&[("critical_threshold", "7")]);
     for (notes, fault) in [
         (
             "[evenkeel critical-threshold=3] [evenkeel passing-threshold=1]",
@@ -153,19 +159,20 @@ fn a_faulty_directive_is_reported_and_the_daemon_decides() {
         ),
         (
             "[evenkeel critical-threshold=-1]",
-            "notes: critical-threshold: `-1` is not a whole number from 0 on",
+            "notes: critical-threshold: `-1` is not a whole number from 0 to 4294967295",
         ),
         (
             "[evenkeel critical-threshold=4294967296]",
-            "notes: critical-threshold: `4294967296` is more than 4294967295",
+            "notes: critical-threshold: `4294967296` is not a whole number from 0 to 4294967295",
         ),
         (
             "[evenkeel critical-threshold=]",
-            "notes: critical-threshold: `` is not a whole number from 0 on",
+            "notes: critical-threshold: `` is not a whole number from 0 to 4294967295",
         ),
         (
             "[evenkeel strategy=leeky]",
-            "notes: strategy: `leeky` is no strategy: leaky, consecutive or consul",
+            "notes: strategy: `leeky` is no strategy: leaky, consecutive, consul, window, ewma, cusum, \
+             hold, dwell, penalty, flap, consul-esm or heartbeat",
         ),
         (
             "[evenkeel critical-threshold=3 critical-threshold=4]",
@@ -173,11 +180,11 @@ fn a_faulty_directive_is_reported_and_the_daemon_decides() {
         ),
         (
             "[evenkeel critical-threshold=3 failures-before-critical=4]",
-            "notes: keys of both leaky and consecutive, and no strategy named",
+            "notes: no strategy has all of critical-threshold and failures-before-critical",
         ),
         (
             "[evenkeel critical-threshold=3 first-result=maybe]",
-            "notes: first-result: `maybe` is neither believed nor counted",
+            "notes: first-result: `maybe` is not believed or counted",
         ),
     ] {
         let effective = resolver(daemon.clone(), Vec::new()).resolve(&Sources {
@@ -249,7 +256,9 @@ fn an_invalid_value_in_metadata_is_reported_and_the_default_used() {
     assert!(effective.fallback);
     assert_eq!(
         faults_of(&effective),
-        ["node metadata: evenkeel-critical-threshold: `many` is not a whole number from 0 on"]
+        [
+            "node metadata: evenkeel-critical-threshold: `many` is not a whole number from 0 to 4294967295"
+        ]
     );
 }
 
@@ -360,8 +369,8 @@ fn a_warning_after_the_critical_status_is_refused_with_both_sources() {
     assert_eq!(
         faults_of(&effective),
         [
-            "notes: failures-before-warning: failures-before-warning 5 (notes) is more than \
-          failures-before-critical 3 (node metadata), so there would be no warning"
+            "notes: failures-before-warning: failures-before-warning 5 (notes) must not be more than \
+          failures-before-critical 3 (node metadata)"
         ]
     );
 }
@@ -403,24 +412,21 @@ fn fields_of_the_definition_come_before_notes() {
     });
     assert_eq!(
         faults_of(&effective),
-        ["definition: FailuresBeforeCritical: `-3` is not a whole number from 0 on"]
+        ["definition: FailuresBeforeCritical: `-3` is not a whole number from 0 to 4294967295"]
     );
 }
 
 #[test]
 fn overrides_come_first_and_match_by_all_their_patterns() {
-    let entry = |node: &str, service: Option<&str>, critical: u32| Override {
+    let entry = |node: &str, service: Option<&str>, critical: &str| Override {
         node: Some(node.parse().unwrap()),
         service: service.map(|service| service.parse().unwrap()),
         check: None,
-        thresholds: ThresholdSettings {
-            critical_threshold: Some(critical),
-            ..ThresholdSettings::default()
-        },
+        thresholds: settings(&[("critical_threshold", critical)]),
     };
     let mut resolver = resolver(
         ThresholdSettings::default(),
-        vec![entry("db-*", Some("postgres*"), 9), entry("*", None, 4)],
+        vec![entry("db-*", Some("postgres*"), "9"), entry("*", None, "4")],
     );
     let sources = Sources {
         node: "db-1",
@@ -448,11 +454,7 @@ fn overrides_come_first_and_match_by_all_their_patterns() {
 
 #[test]
 fn the_daemons_thresholds_fill_what_nobody_else_says() {
-    let daemon = ThresholdSettings {
-        critical_threshold: Some(3),
-        passing_threshold: Some(1),
-        ..ThresholdSettings::default()
-    };
+    let daemon = settings(&[("critical_threshold", "3"), ("passing_threshold", "1")]);
     let mut resolver = resolver(daemon, Vec::new());
     let effective = resolver.resolve(&Sources {
         notes: "[evenkeel critical-threshold=5]",
@@ -464,7 +466,7 @@ fn the_daemons_thresholds_fill_what_nobody_else_says() {
         notes: "[evenkeel failures-before-critical=5]",
         ..Sources::default()
     });
-    assert_eq!(*effective.strategy, consecutive(5, None, 0));
+    assert_eq!(*effective.strategy, consecutive(5, None, 1));
     // Alone, they decide.
     let effective = resolver.resolve(&Sources::default());
     assert_eq!(*effective.strategy, leaky(3, 1));
@@ -529,39 +531,189 @@ fn a_hostile_source_costs_bounded_memory() {
 }
 
 #[test]
-fn faults_of_our_own_tables_name_the_key() {
-    let table =
-        |strategy, critical_threshold, failures_before_critical, failures_before_warning| {
-            ThresholdSettings {
-                strategy,
-                critical_threshold,
-                failures_before_critical,
-                failures_before_warning,
-                ..ThresholdSettings::default()
-            }
+fn every_strategy_is_named_with_its_parameters_in_every_source() {
+    for strategy in AnyStrategy::NAMES {
+        let made = AnyStrategy::from_parameters(strategy, []).unwrap();
+        let notes = format!("Before. [evenkeel {made}] After.");
+        let service: Meta = made
+            .to_string()
+            .split(' ')
+            .map(|word| word.split_once('=').unwrap())
+            .map(|(key, value)| (format!("evenkeel-{key}"), value.to_owned()))
+            .collect();
+        let table = settings(
+            &service
+                .iter()
+                .map(|(key, value)| (&key["evenkeel-".len()..], value.as_str()))
+                .collect::<Vec<_>>(),
+        );
+        let by_notes = Sources {
+            notes: &notes,
+            ..Sources::default()
         };
-    let keys = |settings: &ThresholdSettings, source| -> Vec<String> {
-        super::faults(settings, source)
+        let by_service = Sources {
+            service_meta: Some(&service),
+            ..Sources::default()
+        };
+        let by_node = Sources {
+            node_meta: Some(&service),
+            ..Sources::default()
+        };
+        let by_file = Sources {
+            definition: DefinitionThresholds::File(&table),
+            ..Sources::default()
+        };
+        for sources in [by_notes, by_service, by_node, by_file] {
+            let effective = plain().resolve(&sources);
+            assert_eq!(effective.faults, []);
+            assert_eq!(*effective.strategy, made);
+        }
+        assert_eq!(super::faults(&table, Source::Daemon), []);
+        let over = Override {
+            node: Some("*".parse().unwrap()),
+            thresholds: table.clone(),
+            ..Override::default()
+        };
+        for mut resolver in [
+            resolver(table, Vec::new()),
+            resolver(ThresholdSettings::default(), vec![over]),
+        ] {
+            let effective = resolver.resolve(&Sources {
+                node: "n",
+                ..Sources::default()
+            });
+            assert_eq!(*effective.strategy, made);
+            assert_eq!(effective.first_result, made.default_first_result());
+        }
+    }
+}
+
+#[test]
+fn keys_of_one_strategy_alone_name_it() {
+    for (notes, name) in [
+        ("half-life=10m", "penalty"),
+        ("alpha=0.2 high=0.6", "ewma"),
+        ("results=10 failures=5", "window"),
+        ("failing-for=30s failures=3", "hold"),
+        ("after-failure=1m", "dwell"),
+        ("p0=0.1", "cusum"),
+        ("weights=nagios failures=3", "flap"),
+        ("silence=30s", "heartbeat"),
+        ("critical-threshold=1", "leaky"),
+    ] {
+        let notes = format!("[evenkeel {notes}]");
+        let effective = plain().resolve(&Sources {
+            notes: &notes,
+            ..Sources::default()
+        });
+        assert_eq!(effective.faults, [], "{notes}");
+        assert_eq!(effective.strategy.name(), name, "{notes}");
+    }
+}
+
+#[test]
+fn keys_of_several_strategies_need_a_name_or_a_source_that_has_one() {
+    let service = meta(&[("evenkeel-failures", "3")]);
+    let alone = Sources {
+        service_meta: Some(&service),
+        ..Sources::default()
+    };
+    let effective = plain().resolve(&alone);
+    assert!(effective.fallback);
+    assert_eq!(
+        faults_of(&effective),
+        [
+            "service metadata: window and hold and dwell and penalty and flap could each be \
+             meant: name the strategy"
+        ]
+    );
+    let effective = plain().resolve(&Sources {
+        notes: "[evenkeel strategy=hold failing-for=30s]",
+        ..alone
+    });
+    assert_eq!(effective.faults, []);
+    assert_eq!(
+        effective.strategy.to_string(),
+        "strategy=hold failures=3 failing-for=30s successes=1 passing-for=0s"
+    );
+    // They are no keys of this one.
+    let effective = plain().resolve(&Sources {
+        notes: "[evenkeel critical-threshold=3]",
+        ..alone
+    });
+    assert_eq!(effective.faults, []);
+    assert_eq!(effective.ignored[0].reason, IgnoredReason::OtherStrategy);
+}
+
+#[test]
+fn a_value_that_the_strategy_cannot_take_is_told_with_its_source() {
+    let node = meta(&[("evenkeel-high", "0.5"), ("evenkeel-low", "20")]);
+    let effective = plain().resolve(&Sources {
+        notes: "[evenkeel strategy=flap]",
+        node_meta: Some(&node),
+        ..Sources::default()
+    });
+    assert!(effective.fallback);
+    assert_eq!(
+        faults_of(&effective),
+        [
+            "node metadata: evenkeel-high: `0.5` is not a whole number from 0 to 4294967295 \
+             (flap: 1 to 100, in per cent)"
+        ]
+    );
+    let effective = plain().resolve(&Sources {
+        notes: "[evenkeel strategy=ewma]",
+        node_meta: Some(&node),
+        ..Sources::default()
+    });
+    assert_eq!(
+        faults_of(&effective),
+        [
+            "node metadata: low: low 20 (node metadata) must be 0.001 to 0.999, and less than \
+             `high`"
+        ]
+    );
+}
+
+#[test]
+fn faults_of_our_own_tables_name_the_key() {
+    let keys = |pairs: &[(&str, &str)], source| -> Vec<String> {
+        super::faults(&settings(pairs), source)
             .into_iter()
             .map(|(key, _)| key)
             .collect()
     };
-    assert_eq!(keys(&ThresholdSettings::default(), Source::Daemon), [""; 0]);
-    assert_eq!(
-        keys(&table(None, Some(1), Some(1), None), Source::Daemon),
-        ["strategy"]
-    );
-    let foreign = table(Some(StrategyName::Leaky), None, Some(1), None);
-    assert_eq!(keys(&foreign, Source::Daemon), ["failures_before_critical"]);
-    let late = table(None, None, Some(3), Some(5));
-    assert_eq!(
-        keys(&late, Source::Override(0)),
-        ["failures_before_warning"]
-    );
-    let text = &super::faults(&late, Source::Daemon)[0].1;
+    let (daemon, first) = (Source::Daemon, Source::Override(0));
+    assert_eq!(keys(&[], daemon), [""; 0]);
+    let mixed = [
+        ("critical_threshold", "1"),
+        ("failures_before_critical", "1"),
+    ];
+    assert_eq!(keys(&mixed, daemon), ["strategy"]);
+    let foreign = [("strategy", "leaky"), ("failures_before_critical", "1")];
+    assert_eq!(keys(&foreign, daemon), ["failures_before_critical"]);
+    let late = [
+        ("failures_before_critical", "3"),
+        ("failures_before_warning", "5"),
+    ];
+    assert_eq!(keys(&late, first), ["failures_before_warning"]);
+    let text = &super::faults(&settings(&late), daemon)[0].1;
     assert!(text.contains("failures-before-critical 3"), "{text}");
     // Another source may add what is missing.
-    let partial = table(None, None, None, Some(5));
-    assert_eq!(keys(&partial, Source::Override(0)), [""; 0]);
-    assert_eq!(keys(&partial, Source::Daemon), ["failures_before_warning"]);
+    let partial = [("failures_before_warning", "5")];
+    assert_eq!(keys(&partial, first), [""; 0]);
+    assert_eq!(keys(&partial, daemon), ["failures_before_warning"]);
+    // But nothing makes this right.
+    assert_eq!(keys(&[("alpha", "2")], first), ["alpha"]);
+    assert_eq!(keys(&[("failures", "2")], first), ["strategy"]);
+    assert_eq!(keys(&[("failures", "2")], Source::Definition), [""; 0]);
+    // All at once.
+    let several = [
+        ("strategy", "window"),
+        ("results", "65"),
+        ("recovered_at", "3"),
+        ("alpha", "1"),
+    ];
+    assert_eq!(keys(&several, daemon), ["alpha"]);
+    assert_eq!(keys(&several[..3], daemon), ["results", "recovered_at"]);
 }

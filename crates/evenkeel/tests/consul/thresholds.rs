@@ -235,7 +235,7 @@ fn faulty_thresholds_are_reported_and_the_daemons_own_apply() {
         .node_meta("evenkeel-strategy", "magic")
         .put(&consul);
     let mut settings = settings(&consul.address(), dir.path());
-    settings.threshold.critical_threshold = Some(7);
+    settings.threshold.set("critical_threshold", 7);
     let daemon = TestDaemon::start(settings);
     for (name, words) in [
         ("notes", "lots"),
@@ -264,4 +264,110 @@ fn faulty_thresholds_are_reported_and_the_daemons_own_apply() {
     daemon.stop();
     let events = std::fs::read_to_string(dir.path().join("state/events.jsonl")).unwrap();
     assert_eq!(events.matches("threshold_fault").count(), 3, "{events}");
+}
+
+fn parameter(daemon: &TestDaemon, node: &str, key: &str) -> Option<String> {
+    let check = daemon.check(node, &format!("{node}-check"))?;
+    let found = check
+        .thresholds
+        .parameters
+        .into_iter()
+        .find(|parameter| parameter.key == key)?;
+    Some(found.value)
+}
+
+// A brown-out that no count in a row would ever see.
+#[test]
+fn a_window_in_notes_reports_a_target_that_fails_every_other_probe() {
+    let Some(consul) = Consul::start("a_window_in_notes_reports_a_brown_out") else {
+        return;
+    };
+    let targets = Targets::start();
+    let dir = tempfile::tempdir().unwrap();
+    let register = |name: &str| external(name, &http(&targets.url(name))).status("passing");
+    register("window")
+        .notes("[evenkeel results=5 failures=3 recovered-at=1]")
+        .put(&consul);
+    register("in-a-row")
+        .notes("[evenkeel failures-before-critical=3 success-before-passing=1]")
+        .put(&consul);
+    targets.set("window", Health::Script("PPFPFPF"));
+    targets.set("in-a-row", Health::Cycle("PF"));
+    let daemon = TestDaemon::start(settings(&consul.address(), dir.path()));
+    eventually("three of five", || {
+        (reported(&daemon, "window") == Some(Status::Critical)).then_some(())
+    });
+    assert_given(&targets, "window", "PPFPFPF");
+    eventually_status(&consul, "window", "critical");
+    let check = daemon.check("window", "window-check").unwrap();
+    assert_eq!(check.thresholds.strategy, "window");
+    assert_eq!(
+        parameter(&daemon, "window", "recovered-at").as_deref(),
+        Some("1")
+    );
+    // Three failures have to leave the window, but one.
+    targets.set("window", Health::Script("PPPP"));
+    eventually_status(&consul, "window", "passing");
+    eventually("twenty results", || {
+        (targets.given("in-a-row").len() >= 20).then_some(())
+    });
+    assert_eq!(reported(&daemon, "in-a-row"), Some(Status::Passing));
+    daemon.stop();
+}
+
+// P144, P146: flapping is a state of its own, with a start and an end.
+#[test]
+fn flapping_and_suppression_show_in_the_status_and_as_pairs_of_events() {
+    let Some(consul) = Consul::start("flapping_and_suppression_show") else {
+        return;
+    };
+    let targets = Targets::start();
+    let dir = tempfile::tempdir().unwrap();
+    let register = |name: &str| external(name, &http(&targets.url(name))).status("passing");
+    register("penalty")
+        .notes(
+            "[evenkeel strategy=penalty suppress=2000 half-life=4s longest=8s reuse=900 \
+             while-suppressed=critical]",
+        )
+        .put(&consul);
+    register("flap")
+        .notes("[evenkeel strategy=flap while-flapping=last-stable]")
+        .put(&consul);
+    for name in ["penalty", "flap"] {
+        targets.set(name, Health::Cycle("PF"));
+    }
+    let daemon = TestDaemon::start(settings(&consul.address(), dir.path()));
+    let mark = |name: &str| daemon.check(name, &format!("{name}-check"))?.mark;
+    for (name, wanted) in [("penalty", "suppressed"), ("flap", "flapping")] {
+        eventually("it is marked", || {
+            (mark(name).as_deref() == Some(wanted)).then_some(())
+        });
+    }
+    // What is reported meanwhile is what the directive says.
+    eventually_status(&consul, "penalty", "critical");
+    for name in ["penalty", "flap"] {
+        targets.set(name, Health::Up);
+    }
+    for name in ["penalty", "flap"] {
+        eventually("it is not marked any more", || {
+            mark(name).is_none().then_some(())
+        });
+        eventually_status(&consul, name, "passing");
+    }
+    for kind in ["flapping", "suppressed"] {
+        let series = format!("evenkeel_marks_total{{mark=\"{kind}\"}}");
+        assert!(daemon.metric(&series) >= 1.0, "{series}");
+    }
+    daemon.stop();
+    let events = std::fs::read_to_string(dir.path().join("state/events.jsonl")).unwrap();
+    for (start, end) in [
+        ("flapping_started", "flapping_ended"),
+        ("suppression_started", "suppression_ended"),
+    ] {
+        let (starts, ends) = (events.matches(start).count(), events.matches(end).count());
+        assert!(
+            starts >= 1 && starts == ends,
+            "{start} {starts} {end} {ends}"
+        );
+    }
 }

@@ -44,7 +44,7 @@ fn all_faults_are_told_at_once() {
         texts,
         [
             "flap has no `lou`; did you mean `low`?",
-            "high: `300` is not a whole number from 0 on (1 to 100, in per cent)",
+            "high: `300` is not a whole number from 0 to 4294967295 (1 to 100, in per cent)",
             "weights: `mine` is not nagios or icinga",
             "high is given twice",
             "`whatever` is not of the form key=value",

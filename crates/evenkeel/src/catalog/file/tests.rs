@@ -201,7 +201,7 @@ name = "g"
         "line 15: check \"#2\": name: missing",
         "line 18: check \"d\": has neither http nor tcp",
         "line 21: check \"e\": has both http and tcp",
-        "line 26: check \"e\": failures_before_warning: failures-before-warning 5 (definition) is more",
+        "line 26: check \"e\": failures_before_warning: failures-before-warning 5 (definition) must not be more",
         "line 28: check \"e\": the check in line 21 has the same node, service and id; give one of them an id of its own",
         "line 30: check \"e\": url: unknown key; did you mean http?",
         "line 32: check \"e\": tls: tls: cert_file and key_file go together",
@@ -271,7 +271,7 @@ fn faults_in_notes_and_of_the_merged_thresholds_are_faults_of_the_file() {
             "line 1: check \"a\": notes: critcal-threshold: not a known key; did you mean \
              critical-threshold?",
             "line 5: check \"b\": failures-before-warning: failures-before-warning 5 (definition) \
-             is more than failures-before-critical 0 (default), so there would be no warning",
+             must not be more than failures-before-critical 1 (default)",
         ]
     );
 }
@@ -495,7 +495,7 @@ async fn changed_thresholds_of_the_daemon_reach_the_checks() {
     let mut watching = Watching::start(plain);
     watching.view().await;
     let mut settings = (**watching.settings.borrow()).clone();
-    settings.threshold.critical_threshold = Some(4);
+    settings.threshold.set("critical_threshold", 4);
     watching.settings.send(Arc::new(settings)).unwrap();
     let view = watching.view().await;
     assert_eq!(

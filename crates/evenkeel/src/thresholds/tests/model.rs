@@ -5,12 +5,55 @@ use proptest::prelude::*;
 
 use super::*;
 
-const LEAKY: [&str; 2] = ["critical-threshold", "passing-threshold"];
-const RUNS: [&str; 3] = [
-    "failures-before-critical",
-    "failures-before-warning",
-    "success-before-passing",
+/// The table of docs/thresholds.md, for some of the strategies: the keys with their
+/// defaults. Whoever names no strategy never means a copy of another program.
+const STRATEGIES: [(&str, &[(&str, &str)]); 6] = [
+    (
+        "leaky",
+        &[("critical-threshold", "0"), ("passing-threshold", "0")],
+    ),
+    ("consecutive", &RUNS),
+    ("consul", &RUNS),
+    (
+        "consul-esm",
+        &[("critical-threshold", "0"), ("passing-threshold", "0")],
+    ),
+    (
+        "window",
+        &[("results", "5"), ("failures", "3"), ("recovered-at", "1")],
+    ),
+    (
+        "hold",
+        &[
+            ("failures", "1"),
+            ("failing-for", "0s"),
+            ("successes", "1"),
+            ("passing-for", "0s"),
+        ],
+    ),
 ];
+const RUNS: [(&str, &str); 3] = [
+    ("failures-before-critical", "1"),
+    ("failures-before-warning", ""),
+    ("success-before-passing", "1"),
+];
+const COPIES: [&str; 2] = ["consul", "consul-esm"];
+/// Strategies that are not in the table and have keys of it.
+const OTHERS_WITH: [(&str, &[&str]); 3] = [
+    ("dwell", &["failures", "successes"]),
+    ("penalty", &["failures", "successes"]),
+    ("flap", &["failures", "successes"]),
+];
+
+fn keys_of(strategy: &str) -> Vec<&'static str> {
+    let found = STRATEGIES.iter().find(|(name, _)| *name == strategy);
+    let others = OTHERS_WITH.iter().find(|(name, _)| *name == strategy);
+    match (found, others) {
+        (Some((_, keys)), _) => keys.iter().map(|(key, _)| *key).collect(),
+        (_, Some((_, keys))) => keys.to_vec(),
+        _ => Vec::new(),
+    }
+}
 
 /// What one source says, as key and value.
 type Text = BTreeMap<&'static str, String>;
@@ -23,35 +66,58 @@ struct Verdict {
     fallback: bool,
 }
 
-fn is_count(text: &str) -> bool {
-    text.parse::<u32>().is_ok() && !text.starts_with('+')
+fn fits(key: &str, value: &str) -> bool {
+    if key.ends_with("-for") {
+        let seconds = value.strip_suffix('s').map(str::parse::<u32>);
+        return value == "0" || matches!(seconds, Some(Ok(_)));
+    }
+    value.parse::<u32>().is_ok()
+}
+
+/// The keys that are parameters.
+fn parameters(source: &Text) -> Vec<&str> {
+    source
+        .keys()
+        .copied()
+        .filter(|key| *key != "strategy")
+        .collect()
+}
+
+/// All strategies that have every key of the source.
+fn candidates(source: &Text) -> Vec<&'static str> {
+    let names = STRATEGIES.iter().map(|(name, _)| *name);
+    names
+        .chain(OTHERS_WITH.iter().map(|(name, _)| *name))
+        .filter(|name| {
+            let known = keys_of(name);
+            parameters(source).iter().all(|key| known.contains(key))
+        })
+        .collect()
 }
 
 /// "by `strategy`, else by whose keys they are"
 fn strategy_of(source: &Text) -> Option<Result<String, ()>> {
     if let Some(named) = source.get("strategy") {
-        let known = ["leaky", "consecutive", "consul"].contains(&named.as_str());
+        let known = STRATEGIES.iter().any(|(name, _)| name == named);
         return Some(if known { Ok(named.clone()) } else { Err(()) });
     }
-    let leaky = LEAKY.iter().any(|key| source.contains_key(key));
-    let runs = RUNS.iter().any(|key| source.contains_key(key));
-    match (leaky, runs) {
-        (false, false) => None,
-        (true, false) => Some(Ok("leaky".to_owned())),
-        (false, true) => Some(Ok("consecutive".to_owned())),
-        (true, true) => Some(Err(())),
+    if parameters(source).is_empty() {
+        return None;
     }
+    let mut meant = candidates(source);
+    meant.retain(|name| !COPIES.contains(name));
+    Some(match meant[..] {
+        [one] => Ok(one.to_owned()),
+        _ => Err(()),
+    })
 }
 
-/// "parameters are merged only from sources of that same strategy"; keys of
-/// Consul's names without a strategy are as good for `consul`.
+/// "parameters are merged only from sources of that same strategy": of one that
+/// names it, or that names none and could mean it.
 fn same_strategy(source: &Text, strategy: &str) -> bool {
-    match strategy_of(source) {
-        Some(Ok(of)) => {
-            of == strategy
-                || of == "consecutive" && strategy == "consul" && !source.contains_key("strategy")
-        }
-        _ => false,
+    match source.get("strategy") {
+        Some(named) => named == strategy,
+        None => !parameters(source).is_empty() && candidates(source).contains(&strategy),
     }
 }
 
@@ -61,9 +127,9 @@ fn judge(sources: &[Text]) -> Option<Verdict> {
         None => "leaky".to_owned(),
         Some(decided) => decided.ok()?,
     };
-    let keys: &[&str] = if strategy == "leaky" { &LEAKY } else { &RUNS };
+    let (_, keys) = STRATEGIES.iter().find(|(name, _)| *name == strategy)?;
     let mut parameters = Vec::new();
-    for key in keys {
+    for (key, default) in *keys {
         let found = (0..sources.len()).find(|&index| {
             same_strategy(&sources[index], &strategy) && sources[index].contains_key(key)
         });
@@ -71,13 +137,13 @@ fn judge(sources: &[Text]) -> Option<Verdict> {
             Some(index) => {
                 let value = sources[index][key].clone();
                 // "if it is invalid the daemon's applies whole"
-                if !is_count(&value) {
+                if !fits(key, &value) {
                     return None;
                 }
                 parameters.push(((*key).to_owned(), value, Some(index)));
             }
-            None if *key == "failures-before-warning" => {}
-            None => parameters.push(((*key).to_owned(), "0".to_owned(), None)),
+            None if default.is_empty() => {}
+            None => parameters.push(((*key).to_owned(), (*default).to_owned(), None)),
         }
     }
     // "The merged set is validated as one"
@@ -96,6 +162,12 @@ fn judge(sources: &[Text]) -> Option<Verdict> {
             warning.max(1)
         };
         if warning > critical.max(1) {
+            return None;
+        }
+    }
+    if strategy == "window" {
+        let (results, failures) = (number("results")?, number("failures")?.max(1));
+        if !(failures..=64).contains(&results) || number("recovered-at")? >= failures {
             return None;
         }
     }
@@ -121,6 +193,7 @@ fn expected(sources: &[Text]) -> Verdict {
 fn value() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => (0..5_u32).prop_map(|count| count.to_string()),
+        1 => (0..5_u32).prop_map(|count| format!("{count}s")),
         1 => prop_oneof![Just("x".to_owned()), Just("-1".to_owned()), Just("4294967296".to_owned())],
     ]
 }
@@ -131,13 +204,18 @@ fn source() -> impl Strategy<Value = Text> {
         1 => Just(Some("leaky".to_owned())),
         1 => Just(Some("consecutive".to_owned())),
         1 => Just(Some("consul".to_owned())),
+        1 => Just(Some("consul-esm".to_owned())),
+        1 => Just(Some("window".to_owned())),
+        1 => Just(Some("hold".to_owned())),
         1 => Just(Some("bogus".to_owned())),
     ];
-    let parameters = prop::collection::btree_map(
-        prop::sample::select([LEAKY.as_slice(), RUNS.as_slice()].concat()),
-        value(),
-        0..3,
-    );
+    // Mostly of one strategy, or hardly any source would mean anything.
+    let keys: Vec<Vec<&str>> = STRATEGIES.iter().map(|(name, _)| keys_of(name)).collect();
+    let all = keys.concat();
+    let group = prop::sample::select([keys, vec![all]].concat());
+    let parameters = group.prop_flat_map(|keys| {
+        prop::collection::btree_map(prop::sample::select(keys), value(), 0..3)
+    });
     (strategy, parameters).prop_map(|(strategy, mut text)| {
         text.extend(strategy.map(|strategy| ("strategy", strategy)));
         text
@@ -145,47 +223,16 @@ fn source() -> impl Strategy<Value = Text> {
 }
 
 fn daemon() -> impl Strategy<Value = (ThresholdSettings, Text)> {
-    let count = || prop::option::of(0..5_u32);
-    let settings = |strategy, a: [Option<u32>; 2], b: [Option<u32>; 2]| ThresholdSettings {
-        strategy,
-        critical_threshold: a[0],
-        passing_threshold: a[1],
-        failures_before_critical: b[0],
-        success_before_passing: b[1],
-        ..ThresholdSettings::default()
-    };
-    prop_oneof![
-        (count(), count()).prop_map(move |(a, b)| settings(None, [a, b], [None, None])),
-        (count(), count()).prop_map(move |(a, b)| settings(
-            Some(StrategyName::Consecutive),
-            [None, None],
-            [a, b]
-        )),
-        (count(), count()).prop_map(move |(a, b)| settings(
-            Some(StrategyName::Consul),
-            [None, None],
-            [a, b]
-        )),
-    ]
-    .prop_map(|settings| {
-        let mut text = Text::new();
-        let mut put = |key, value: Option<u32>| {
-            text.extend(value.map(|value| (key, value.to_string())));
-        };
-        put("critical-threshold", settings.critical_threshold);
-        put("passing-threshold", settings.passing_threshold);
-        put(
-            "failures-before-critical",
-            settings.failures_before_critical,
-        );
-        put("success-before-passing", settings.success_before_passing);
-        text.extend(
-            settings
-                .strategy
-                .map(|name| ("strategy", name.as_str().to_owned())),
-        );
-        (settings, text)
-    })
+    let valid = |text: &Text| judge(std::slice::from_ref(text)).is_some();
+    source()
+        .prop_filter("refused when it is read", valid)
+        .prop_map(|text| {
+            let pairs: Vec<(&str, &str)> = text
+                .iter()
+                .map(|(key, value)| (*key, value.as_str()))
+                .collect();
+            (settings(&pairs), text)
+        })
 }
 
 proptest! {
