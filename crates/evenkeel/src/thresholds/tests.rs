@@ -6,6 +6,7 @@ use evenkeel_threshold::{AnyStrategy, Consecutive, Consul, Counts, FirstResult, 
 use super::*;
 use crate::config::{Override, Settings, ThresholdSettings};
 
+mod docs;
 mod model;
 
 type Meta = BTreeMap<String, String>;
