@@ -141,6 +141,45 @@ fn json_has_the_strategies_at_its_top() {
 }
 
 #[test]
+fn several_files_are_one_history() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("first.csv");
+    std::fs::write(&path, "1,a,up\n2,a,down\n").unwrap();
+    let first = path.to_str().unwrap();
+    let second = b"{\"time\":2,\"check\":\"a\",\"status\":\"down\"}\n\
+                   {\"time\":3,\"check\":\"a\",\"status\":\"up\"}\n";
+    let json = json(&simulate(
+        &[first, "-", "--json", "--strategy", "raw"],
+        second,
+    ));
+    assert_eq!(json["history"]["results"], 3);
+    assert_eq!(json["strategies"][0]["writes"], 2);
+    assert_eq!(json["bad_rows"]["kinds"]["duplicate"], 1);
+    assert_eq!(json["bad_rows"]["named"][0]["file"], "standard input");
+}
+
+#[test]
+fn advice_comes_with_what_is_predicted_and_what_is_replayed() {
+    let output = simulate(&[SAMPLE, "--json", "--advise", "--strategy", "raw"], b"");
+    let json = json(&output);
+    let advice = &json["advice"];
+    assert_eq!(advice["checks"].as_array().unwrap().len(), 12);
+    let proposals = advice["proposals"].as_array().unwrap();
+    assert!(!proposals.is_empty());
+    for proposal in proposals {
+        assert!(proposal["predicted"]["false_alarms"].as_f64().unwrap() > 0.0);
+        let of_it = |it: &&Json| it["name"] == proposal["strategy"];
+        let replayed = json["strategies"].as_array().unwrap().iter().find(of_it);
+        assert!(replayed.unwrap()["writes"].as_u64().unwrap() > 0);
+    }
+    // One that is compared anyway is not replayed twice.
+    let name = proposals[0]["strategy"].as_str().unwrap();
+    let again = simulate(&[SAMPLE, "--json", "--advise", "--strategy", name], b"");
+    let strategies = self::json(&again)["strategies"].as_array().unwrap().len();
+    assert_eq!(strategies, proposals.len());
+}
+
+#[test]
 fn bad_rows_are_named_counted_and_left_out_or_refused() {
     let file = b"time,check,status\r\n60,a,up\r\n50,a,up\r\n60,a,up\r\nx,a,up\r\n70,a,down\r\n";
     let named = "evenkeel: standard input: line 3: before the row before it of this check; \
@@ -196,6 +235,8 @@ fn wrong_arguments_are_told_all_at_once() {
             "wndow:m=3",
             "--strategy",
             "leaky:up=x",
+            "--strategy",
+            "raw:down=2",
         ],
         b"",
     );
@@ -209,6 +250,7 @@ fn wrong_arguments_are_told_all_at_once() {
         "did you mean `window`?",
         "`raw` is no damping",
         "--strategy leaky:up=x: passing-threshold: `x`",
+        "--strategy raw:down=2: raw has no parameters",
         "-: standard input can be read once",
         "--advise reads the history twice",
     ] {

@@ -50,6 +50,12 @@ impl Candidate {
         if text == Self::RAW {
             return Ok(Self::new(text, AnyStrategy::default()));
         }
+        if text.split(':').next() == Some(Self::RAW) {
+            return Err(CandidateError {
+                text: "raw has no parameters".to_owned(),
+                raw: false,
+            });
+        }
         let long = leaky_in_full(text);
         let strategy = AnyStrategy::parse(long.as_deref().unwrap_or(text)).map_err(|error| {
             let name = text.split(':').next().unwrap_or(text);

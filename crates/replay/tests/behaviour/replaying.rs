@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use evenkeel_replay::{Candidate, Gaps, Outcome, ReplaySettings, Tally};
-use evenkeel_threshold::{AnyStrategy, Status};
+use evenkeel_replay::{Candidate, Gaps, History, Outcome, Replay, ReplaySettings, Tally};
+use evenkeel_threshold::{AnyStrategy, Combined, Pick, Status};
 
 use crate::support::{in_a_row, raw, replay, statuses};
 
@@ -251,6 +251,25 @@ fn noise_is_counted_where_the_target_works() {
     assert_eq!(noise.results(), 24 + 6);
     assert_eq!(noise.b(), 0.5);
     assert_eq!(outcome.interval(), Some(Duration::from_secs(10)));
+}
+
+#[test]
+fn a_strategy_of_an_embedder_is_replayed_like_any_other() {
+    // Worse of two: not one of those that have a name.
+    let both = Combined {
+        one: in_a_row(3, 1),
+        other: Candidate::parse("window:m=3,n=5,l=1").unwrap().strategy,
+        pick: Pick::Worst,
+    };
+    let mut replay = Replay::new(
+        ReplaySettings::default(),
+        vec![Candidate::new("both", both)],
+    );
+    let file = file("PPPPPFPFPFPPPPPPPPPP");
+    let mut history = History::new(file.as_bytes()).unwrap();
+    let read = replay.read(&mut history, |bad| panic!("{bad}"));
+    assert!(read.unwrap().is_continue());
+    assert_eq!(replay.finish().strategies[0].tally.writes, 2);
 }
 
 #[test]
