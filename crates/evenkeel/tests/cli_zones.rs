@@ -128,3 +128,37 @@ fn what_is_wrong_is_said() {
         assert!(error.contains(told), "{arguments:?}: {error}");
     }
 }
+
+#[test]
+fn flows_are_drawn_to_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("flows.svg");
+    let file = path.to_str().unwrap();
+    printed(&[
+        "--endpoints",
+        "<a>=2,b=4",
+        "--callers",
+        "<a>=3,b=1",
+        "--svg",
+        file,
+    ]);
+    let svg = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        svg.contains("58.3 % of the requests stay in their zone."),
+        "{svg}"
+    );
+    assert!(
+        svg.contains("<title>&lt;a&gt; to b: 41.7 %</title>"),
+        "{svg}"
+    );
+    assert_eq!(svg.matches("<polygon").count(), 3);
+    let output = zones(&[
+        "--endpoints",
+        "a=1",
+        "--callers",
+        "a=1",
+        "--svg",
+        "/nowhere/x.svg",
+    ]);
+    assert_eq!(output.status.code(), Some(73));
+}

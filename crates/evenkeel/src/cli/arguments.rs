@@ -353,4 +353,8 @@ pub struct ShowZonesArguments {
     /// Show every condition of Envoy's rule, and what would open a closed one.
     #[arg(long)]
     pub explain: bool,
+
+    /// Write a picture of the flows to this file, too.
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    pub svg: Option<PathBuf>,
 }

@@ -17,7 +17,7 @@ use crate::status::Style;
 use crate::zones::envoy::{Proxy, ReadError, Seen, Verdict, draw_verdict, paths, verdict};
 use crate::zones::{
     Endpoint, Instance, PairReport, RuleName, Weights, Zones, draw_comparison, draw_gates,
-    draw_split, report,
+    draw_split, flow_picture, report,
 };
 
 pub(super) fn run(
@@ -125,6 +125,11 @@ fn show(
         return Ok(Exit::Ok);
     }
     let report = told(rule)?;
+    if let Some(path) = &arguments.svg {
+        std::fs::write(path, flow_picture(&report.value)).map_err(|error| {
+            Failure::new(Exit::CannotCreate, format!("{}: {error}", path.display()))
+        })?;
+    }
     if json {
         output::print(&report.text)?;
         return Ok(Exit::Ok);

@@ -53,12 +53,12 @@ fn head(text: &mut String, report: &PairReport) {
     }
 }
 
-fn shown(zone: &str) -> &str {
+pub(super) fn shown(zone: &str) -> &str {
     if zone.is_empty() { "(no zone)" } else { zone }
 }
 
 /// Callers of a zone, by their part of all; requests are in proportion.
-fn share_of_callers(report: &PairReport, zone: &CallerZone) -> f64 {
+pub(super) fn share_of_callers(report: &PairReport, zone: &CallerZone) -> f64 {
     let all: u64 = report
         .places
         .iter()
@@ -72,12 +72,12 @@ fn share_of_callers(report: &PairReport, zone: &CallerZone) -> f64 {
     }
 }
 
-fn place<'a>(report: &'a PairReport, zone: &CallerZone) -> Option<&'a Place> {
+pub(super) fn place<'a>(report: &'a PairReport, zone: &CallerZone) -> Option<&'a Place> {
     report.places.iter().find(|place| place.zone == zone.zone)
 }
 
 /// What `zone` sends to each of the places, of its own requests.
-fn row(report: &PairReport, zone: &CallerZone) -> Vec<f64> {
+pub(super) fn row(report: &PairReport, zone: &CallerZone) -> Vec<f64> {
     let to = |place: &Place| {
         let weights = zone
             .weights
@@ -143,7 +143,7 @@ fn flows(text: &mut String, report: &PairReport, style: Style) {
     }
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 

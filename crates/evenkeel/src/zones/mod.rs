@@ -23,6 +23,7 @@ pub mod envoy;
 mod instance;
 mod locality;
 mod pair;
+mod picture;
 mod report;
 mod rule;
 mod service;
@@ -35,6 +36,7 @@ pub use draw::{draw_comparison, draw_gates, draw_split};
 pub use instance::{Endpoint, Instance, Weights};
 pub use locality::LocalityKeys;
 pub use pair::{PairView, Recalculations};
+pub use picture::flow_picture;
 pub use report::{
     CallerZone, Gate, PairReport, Percentages, Place, Tally, VERSION, Weight, ZoneName, report,
     stats,

@@ -120,12 +120,21 @@ impl Picture {
 
     /// A line through several points; give it a style that is a stroke.
     pub fn polyline(&mut self, style: Style, points: &[(f64, f64)]) {
+        self.points("polyline", style, points);
+    }
+
+    /// A filled shape with these corners.
+    pub fn polygon(&mut self, style: Style, corners: &[(f64, f64)]) {
+        self.points("polygon", style, corners);
+    }
+
+    fn points(&mut self, shape: &str, style: Style, points: &[(f64, f64)]) {
         let mut text = String::new();
         for (x, y) in points {
             let _ = write!(text, "{},{} ", number(*x), number(*y));
         }
         let (class, text) = (style.class(), text.trim_end());
-        self.push(&format!(r#"<polyline class="{class}" points="{text}"/>"#));
+        self.push(&format!(r#"<{shape} class="{class}" points="{text}"/>"#));
     }
 
     /// A disc; with [`Style::Outline`] a ring.

@@ -205,6 +205,7 @@ proptest! {
             picture.text(Style::Ink, Anchor::End, numbers[2], numbers[3], &text);
             picture.rect(Style::Series, numbers[2], numbers[3], numbers[4], numbers[5]);
             picture.polyline(Style::Grid, &[(numbers[4], numbers[5]), (numbers[0], numbers[1])]);
+            picture.polygon(Style::Series, &[(numbers[2], numbers[3]), (numbers[0], numbers[5])]);
             picture.circle(Style::Outline, numbers[2], numbers[3], numbers[4]);
         });
         let svg = picture.into_svg();
