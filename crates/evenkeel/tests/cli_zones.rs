@@ -162,3 +162,20 @@ fn flows_are_drawn_to_a_file() {
     ]);
     assert_eq!(output.status.code(), Some(73));
 }
+
+#[test]
+fn the_pages_show_what_the_program_prints() {
+    let text = printed(&[
+        "--endpoints",
+        "a=2,b=2,c=3",
+        "--callers",
+        "a=3,b=1,c=5",
+        "--compare",
+    ]);
+    for page in [
+        include_str!("../../../README.md"),
+        include_str!("../../../docs/zones.md"),
+    ] {
+        assert!(page.contains(&text), "{text}");
+    }
+}
