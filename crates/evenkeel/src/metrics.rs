@@ -19,7 +19,9 @@ type Label2 = [(&'static str, &'static str); 2];
 type FloatGauge = Gauge<f64, AtomicU64>;
 
 /// The kinds of probe that have a label of their own; any other is `other`.
-pub const PROBE_KINDS: [&str; 3] = ["http", "tcp", "other"];
+pub const PROBE_KINDS: [&str; 11] = [
+    "http", "tcp", "tls", "grpc", "h2ping", "docker", "script", "icmp", "udp", "dns", "other",
+];
 
 /// The lists that are read from Consul.
 pub const LISTS: [&str; 5] = ["checks", "nodes", "services", "service", "health"];

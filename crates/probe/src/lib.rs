@@ -39,6 +39,7 @@ mod definition;
 pub mod duration;
 mod fault;
 mod http;
+mod kind;
 mod policy;
 mod probe;
 mod prober;

@@ -2,18 +2,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use evenkeel_threshold::Status;
 use tokio::time::Instant;
 
-use crate::definition::{Definition, HttpCheck, TcpCheck};
-use crate::fault::{Failure, timed_out};
+use crate::definition::Definition;
 use crate::policy::TargetPolicy;
 use crate::probe::Probe;
-use crate::progress::Progress;
-use crate::report::{Cause, Outcome, Phase, Report};
+use crate::report::Report;
 use crate::resolve::{Resolve, SystemResolver};
 use crate::tls::{TlsConfigs, TlsDefaults};
-use crate::{http, tcp};
 
 /// A probe that is to take longer than this takes no longer than this.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -125,7 +121,7 @@ impl Prober {
     pub async fn run(&self, definition: &Definition) -> Report {
         let now = Instant::now();
         let timeout = definition.timeout().min(MAX_TIMEOUT);
-        self.run_until(definition, now, now + timeout).await
+        definition.run(&self.shared, now, now + timeout).await
     }
 
     /// `definition` as a [`Probe`] of this prober.
@@ -134,92 +130,6 @@ impl Prober {
             prober: self.clone(),
             definition,
         }
-    }
-
-    async fn run_until(&self, definition: &Definition, now: Instant, deadline: Instant) -> Report {
-        let mut progress = Progress::new(now);
-        let mut report = match definition {
-            Definition::Http(check) => {
-                let running = http::run(&self.shared, check, &mut progress);
-                let result = tokio::time::timeout_at(deadline, running).await;
-                progress.end(Instant::now());
-                http_report(
-                    check,
-                    result.unwrap_or_else(|_| Err(late(&progress))),
-                    &progress,
-                )
-            }
-            Definition::Tcp(check) => {
-                let running = tcp::run(&self.shared, check, &mut progress);
-                let result = tokio::time::timeout_at(deadline, running).await;
-                progress.end(Instant::now());
-                tcp_report(
-                    check,
-                    result.unwrap_or_else(|_| Err(late(&progress))),
-                    &progress,
-                )
-            }
-            Definition::Faulty(fault) => Report::observed(Status::Critical, fault.to_string()),
-        };
-        report.took = progress.since().duration_since(now);
-        report.phases = progress.phases;
-        report
-    }
-}
-
-/// The time is up.
-fn late(progress: &Progress) -> Failure {
-    match &progress.own_fault {
-        Some((cause, text)) => Failure::unprobed(*cause, text.clone()),
-        None if progress.phase() == Phase::Resolve => {
-            Failure::unprobed(Cause::Resolver, timed_out(progress))
-        }
-        None => Failure::critical(timed_out(progress)),
-    }
-}
-
-fn http_report(check: &HttpCheck, result: Result<(), Failure>, progress: &Progress) -> Report {
-    match (&progress.answer, result) {
-        (Some(answer), _) => {
-            let (outcome, output, failed_phase) = http::answered(check, answer);
-            Report {
-                failed_phase,
-                ..Report::of(outcome, output)
-            }
-        }
-        (None, Ok(())) => Report::unprobed(Cause::System, "the probe ended without an answer"),
-        (None, Err(failure)) => Report {
-            failed_phase: Some(progress.phase()),
-            ..Report::of(
-                outcome_of(&failure),
-                http::failed(check, &failure, progress),
-            )
-        },
-    }
-}
-
-fn tcp_report(check: &TcpCheck, result: Result<(), Failure>, progress: &Progress) -> Report {
-    match result {
-        Ok(()) => {
-            let with = if check.tls().is_some() {
-                " (with TLS)"
-            } else {
-                ""
-            };
-            let text = format!("TCP connect {}: Success{with}", check.address());
-            Report::observed(Status::Passing, text)
-        }
-        Err(failure) => Report {
-            failed_phase: Some(progress.phase()),
-            ..Report::of(outcome_of(&failure), failure.text)
-        },
-    }
-}
-
-fn outcome_of(failure: &Failure) -> Outcome {
-    match failure.cause {
-        Some(cause) => Outcome::Unprobed(cause),
-        None => Outcome::Observed(Status::Critical.into()),
     }
 }
 
@@ -241,6 +151,8 @@ impl Probe for Bound {
         let now = Instant::now();
         let timeout = self.definition.timeout().min(MAX_TIMEOUT);
         let deadline = deadline.min(now + timeout);
-        self.prober.run_until(&self.definition, now, deadline).await
+        self.definition
+            .run(&self.prober.shared, now, deadline)
+            .await
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use evenkeel_threshold::Status;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
@@ -9,40 +10,47 @@ use tokio_rustls::client::TlsStream;
 use crate::connect::connect;
 use crate::definition::{TcpCheck, TlsOptions};
 use crate::fault::Failure;
+use crate::kind::Kind;
 use crate::prober::Shared;
 use crate::progress::Progress;
+use crate::report::Report;
 
 /// How long a server is given to object to the handshake or to end the
 /// connection in order.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-pub(crate) async fn run(
-    shared: &Shared,
-    check: &TcpCheck,
-    progress: &mut Progress,
-) -> Result<(), Failure> {
-    let mut stream = dial(shared, check, progress).await?;
-    if is_connected_to_itself(&stream, progress) {
-        // It was chance; the second time will tell. The first must not be left in TIME_WAIT.
-        let _ = stream.set_zero_linger();
-        drop(stream);
-        stream = dial(shared, check, progress).await?;
-        if is_connected_to_itself(&stream, progress) {
-            return Err(Failure::critical(format!(
-                "dial tcp {}: connect: connection refused",
-                check.address()
-            )));
-        }
+impl Kind for TcpCheck {
+    fn timeout(&self) -> Duration {
+        self.timeout()
     }
-    match check.tls() {
-        Some(tls) => Box::pin(with_tls(shared, check, tls, stream, progress)).await,
-        None => {
-            if check.abortive_close() {
-                // Fails on a connection that is gone already, which is as good.
-                let _ = stream.set_zero_linger();
+
+    fn target(&self) -> &str {
+        self.address()
+    }
+
+    async fn run(&self, shared: &Shared, progress: &mut Progress) -> Result<Report, Failure> {
+        let mut stream = dial(shared, self, progress).await?;
+        if is_connected_to_itself(&stream, progress) {
+            // It was chance; the second time will tell. The first must not be left in TIME_WAIT.
+            let _ = stream.set_zero_linger();
+            drop(stream);
+            stream = dial(shared, self, progress).await?;
+            if is_connected_to_itself(&stream, progress) {
+                return Err(Failure::critical(format!(
+                    "dial tcp {}: connect: connection refused",
+                    self.address()
+                )));
             }
-            Ok(())
         }
+        let mut text = format!("TCP connect {}: Success", self.address());
+        if let Some(tls) = self.tls() {
+            Box::pin(with_tls(shared, self, tls, stream, progress)).await?;
+            text.push_str(" (with TLS)");
+        } else if self.abortive_close() {
+            // Fails on a connection that is gone already, which is as good.
+            let _ = stream.set_zero_linger();
+        }
+        Ok(Report::observed(Status::Passing, text))
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod endpoint;
 mod entry;
+mod kind;
 mod parse;
 mod settle;
 #[cfg(test)]
@@ -14,7 +15,8 @@ mod watch;
 
 pub use endpoint::EndpointEntry;
 use endpoint::services;
-pub use entry::{Entry, File, HeaderValues, InitialStatus, Tls};
+pub use entry::{Entry, File, InitialStatus};
+pub use kind::{HeaderValues, Http, Kinds, Tcp, TextOr, Tls};
 pub use parse::{FileFault, Parsed, parse, shape};
 pub use view::view;
 pub use watch::FileCatalog;

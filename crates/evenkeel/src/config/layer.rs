@@ -173,7 +173,7 @@ pub(super) fn from_text(
             }
             node
         }
-        Shape::List(_) | Shape::Any => document::read_value(text, place)?,
+        Shape::List(_) | Shape::TextOr(_) | Shape::Any => document::read_value(text, place)?,
     })
 }
 

@@ -573,7 +573,9 @@ fn other_value(key: &str, shape: &Shape) -> serde_json::Value {
             Shape::Text(_) => serde_json::json!(["127.0.0.1:7"]),
             other => panic!("{key}: {other:?}"),
         },
-        Shape::Table(_) | Shape::Texts | Shape::Any => panic!("{key}: {shape:?}"),
+        Shape::Table(_) | Shape::Texts | Shape::TextOr(_) | Shape::Any => {
+            panic!("{key}: {shape:?}")
+        }
     }
 }
 

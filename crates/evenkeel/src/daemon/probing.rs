@@ -223,11 +223,9 @@ impl Probing {
 }
 
 fn kind(definition: &Definition) -> usize {
-    match definition {
-        Definition::Http(_) => 0,
-        Definition::Tcp(_) => 1,
-        _ => PROBE_KINDS.len() - 1,
-    }
+    let kind = definition.kind();
+    let known = PROBE_KINDS.iter().position(|known| *known == kind);
+    known.unwrap_or(PROBE_KINDS.len() - 1)
 }
 
 /// Sends exactly one finding, also when the probe panics.

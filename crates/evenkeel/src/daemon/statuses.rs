@@ -18,7 +18,7 @@ pub(super) fn status_of(
     CheckStatus {
         check: check.id().into(),
         kind: definition.kind().to_owned(),
-        target: target(definition),
+        target: definition.target().to_owned(),
         interval_ms: u64::try_from(check.interval().as_millis()).unwrap_or(u64::MAX),
         reported: check.reported(),
         in_catalog: (check.token() != &Token::File && check.written() != check.reported())
@@ -49,14 +49,6 @@ pub(super) fn status_of(
         next_probe: Some(check.next_due().as_millis()),
         raw_changes: check.raw_changes(),
         changes: check.transitions(),
-    }
-}
-
-fn target(definition: &Definition) -> String {
-    match definition {
-        Definition::Http(check) => check.url().to_owned(),
-        Definition::Tcp(check) => check.address().to_owned(),
-        _ => String::new(),
     }
 }
 

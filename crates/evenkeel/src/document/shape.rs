@@ -17,6 +17,8 @@ pub enum Shape {
     Text(Option<String>),
     /// Text, or a list of texts.
     Texts,
+    /// Text, or what is in here: the long form.
+    TextOr(Box<Shape>),
     /// One of these words.
     Choice(Vec<String>),
     /// A whole number from the first to the second.
@@ -62,6 +64,7 @@ impl Shape {
                 .find(|field| field.name == *key)
                 .map(|field| &field.shape),
             Self::Map(inner) => Some(inner.as_ref()),
+            Self::TextOr(table) => table.find(&[*key]),
             _ => None,
         })
     }
@@ -96,6 +99,9 @@ impl Shape {
                         if *inner == Self::Text(None) =>
                     {
                         Self::Texts
+                    }
+                    (Some(Self::Text(None)), Some(table @ Self::Table(_))) => {
+                        Self::TextOr(Box::new(table))
                     }
                     _ => Self::Any,
                 };

@@ -59,7 +59,8 @@ impl Verifier<'_> {
                 });
                 return true;
             }
-            (Value::Text(_), Shape::Texts) => return true,
+            (Value::Text(_), Shape::Texts | Shape::TextOr(_)) => return true,
+            (Value::Table(_), Shape::TextOr(table)) => return self.fits(node, table, path),
             (Value::List(nodes), Shape::Texts) => {
                 let mut index = 0;
                 nodes.retain_mut(|node| {
@@ -167,6 +168,7 @@ fn expected(shape: &Shape) -> &'static str {
         Shape::Text(Some(format)) if format == "byte-size" => "a size such as \"10MiB\"",
         Shape::Text(Some(format)) if format == "file-mode" => "a file mode such as \"0660\"",
         Shape::Text(_) | Shape::Choice(_) => "text",
+        Shape::TextOr(_) => "text or a table",
         Shape::Texts => "text or a list of texts",
         Shape::Integer(..) => "a whole number",
         Shape::Number(_) => "a number",

@@ -7,13 +7,18 @@ mod tls;
 
 use std::time::Duration;
 
+use evenkeel_threshold::Status;
 use thiserror::Error;
+use tokio::time::Instant;
 
 pub use self::http::HttpCheck;
 pub(crate) use self::target::{Host, HttpUrl};
 pub use self::tcp::TcpCheck;
 pub use self::tls::TlsOptions;
 pub(crate) use self::tls::is_set;
+use crate::kind::{self, Kind};
+use crate::prober::Shared;
+use crate::report::Report;
 
 /// How long a probe may take if the definition does not say (Consul and
 /// consul-esm: 10 s).
@@ -27,57 +32,95 @@ pub const DEFAULT_OUTPUT_MAX_SIZE: u32 = 4096;
 /// refuses a transaction of more than 512 KiB.
 pub const MAX_OUTPUT_MAX_SIZE: u32 = 128 * 1024;
 
-/// What to probe and how. Everything in it has been validated, so that a probe
-/// can fail only for what the network and the target do.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(
-    feature = "serde",
-    serde(try_from = "raw::RawDefinition", into = "raw::RawDefinition")
-)]
-#[non_exhaustive]
-pub enum Definition {
+/// One line per kind: what follows from that all kinds are alike.
+macro_rules! kinds {
+    ($(
+        $(#[doc = $doc:literal])*
+        $(#[cfg($condition:meta)])?
+        $variant:ident($check:ty) = $word:literal,
+    )*) => {
+        /// What to probe and how. Everything in it has been validated, so that
+        /// a probe can fail only for what the network and the target do.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(
+            feature = "serde",
+            serde(try_from = "raw::RawDefinition", into = "raw::RawDefinition")
+        )]
+        #[non_exhaustive]
+        pub enum Definition {
+            $(
+                $(#[doc = $doc])*
+                $(#[cfg($condition)])?
+                $variant($check),
+            )*
+            /// What somebody else defined and cannot be probed as it is, e.g. a
+            /// URL without a scheme. It is critical with this text at each
+            /// probe, without any traffic, as in consul-esm, so that the fault
+            /// is seen where the check is looked at.
+            Faulty(Box<str>),
+        }
+
+        impl Definition {
+            /// The longest that a probe of it takes.
+            pub fn timeout(&self) -> Duration {
+                match self {
+                    $( $(#[cfg($condition)])? Self::$variant(check) => Kind::timeout(check), )*
+                    Self::Faulty(_) => Duration::ZERO,
+                }
+            }
+
+            /// A stable word for the kind, e.g. `http`, `tcp` or `faulty`.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $( $(#[cfg($condition)])? Self::$variant(_) => $word, )*
+                    Self::Faulty(_) => "faulty",
+                }
+            }
+
+            /// What is probed, for people: an address or a URL, without
+            /// secrets; empty for a faulty definition.
+            pub fn target(&self) -> &str {
+                match self {
+                    $( $(#[cfg($condition)])? Self::$variant(check) => Kind::target(check), )*
+                    Self::Faulty(_) => "",
+                }
+            }
+
+            pub(crate) fn run(
+                &self,
+                shared: &Shared,
+                now: Instant,
+                deadline: Instant,
+            ) -> impl Future<Output = Report> + Send {
+                async move { match self {
+                    $(
+                        $(#[cfg($condition)])?
+                        Self::$variant(check) => kind::run(check, shared, now, deadline).await,
+                    )*
+                    Self::Faulty(fault) => {
+                        Report::observed(Status::Critical, fault.to_string())
+                    }
+                } }
+            }
+        }
+
+        $(
+            $(#[cfg($condition)])?
+            impl From<$check> for Definition {
+                fn from(check: $check) -> Self {
+                    Self::$variant(check)
+                }
+            }
+        )*
+    };
+}
+
+kinds! {
     /// An HTTP or HTTPS request.
-    Http(HttpCheck),
+    Http(HttpCheck) = "http",
     /// A TCP connection, with TLS if asked for.
-    Tcp(TcpCheck),
-    /// What somebody else defined and cannot be probed as it is, e.g. a URL
-    /// without a scheme. It is critical with this text at each probe, without
-    /// any traffic, as in consul-esm, so that the fault is seen where the
-    /// check is looked at.
-    Faulty(Box<str>),
-}
-
-impl Definition {
-    /// The longest that a probe of it takes.
-    pub fn timeout(&self) -> Duration {
-        match self {
-            Self::Http(check) => check.timeout(),
-            Self::Tcp(check) => check.timeout(),
-            Self::Faulty(_) => Duration::ZERO,
-        }
-    }
-
-    /// A stable word for the kind: `http`, `tcp` or `faulty`.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Http(_) => "http",
-            Self::Tcp(_) => "tcp",
-            Self::Faulty(_) => "faulty",
-        }
-    }
-}
-
-impl From<HttpCheck> for Definition {
-    fn from(check: HttpCheck) -> Self {
-        Self::Http(check)
-    }
-}
-
-impl From<TcpCheck> for Definition {
-    fn from(check: TcpCheck) -> Self {
-        Self::Tcp(check)
-    }
+    Tcp(TcpCheck) = "tcp",
 }
 
 /// Why something is no definition.

@@ -7,22 +7,25 @@ mod redirect;
 mod request;
 mod text;
 
+use std::time::Duration;
+
 use evenkeel_threshold::Status;
 use futures_util::FutureExt as _;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use self::exchange::Reply;
 use self::redirect::Hop;
-pub(crate) use self::text::{answered, failed};
+use self::text::{answered, failed};
 use crate::connect::connect;
 use crate::definition::HttpCheck;
 use crate::fault::Failure;
+use crate::kind::Kind;
 use crate::prober::Shared;
 use crate::progress::Progress;
-use crate::report::Phase;
+use crate::report::{Cause, Phase, Report};
 
 /// What an answer's status code means.
-pub(crate) fn status_of(code: u16) -> Status {
+fn status_of(code: u16) -> Status {
     match code {
         200..=299 => Status::Passing,
         429 => Status::Warning,
@@ -30,8 +33,37 @@ pub(crate) fn status_of(code: u16) -> Status {
     }
 }
 
+impl Kind for HttpCheck {
+    fn timeout(&self) -> Duration {
+        self.timeout()
+    }
+
+    fn target(&self) -> &str {
+        self.url()
+    }
+
+    async fn run(&self, shared: &Shared, progress: &mut Progress) -> Result<Report, Failure> {
+        follow(shared, self, progress).await?;
+        match &progress.answer {
+            Some(answer) => Ok(answered(self, answer)),
+            None => Err(Failure::unprobed(
+                Cause::System,
+                "the probe ended without an answer",
+            )),
+        }
+    }
+
+    /// A body that is cut off does not take back what the head said.
+    fn failed(&self, failure: Failure, progress: &Progress) -> Report {
+        match &progress.answer {
+            Some(answer) => answered(self, answer),
+            None => failed(self, &failure, progress),
+        }
+    }
+}
+
 /// Runs the exchange, redirects included, until an answer is in `progress`.
-pub(crate) async fn run(
+async fn follow(
     shared: &Shared,
     check: &HttpCheck,
     progress: &mut Progress,

@@ -4,12 +4,13 @@ use super::status_of;
 use crate::capture::{Captured, capture};
 use crate::definition::HttpCheck;
 use crate::fault::Failure;
+use crate::kind::outcome_of;
 use crate::progress::{Answer, BodyEnd, Progress};
-use crate::report::{Outcome, Phase};
+use crate::report::{Phase, Report};
 
 /// `HTTP <method> <url>: <code> <reason> Output: <body>`, and a mark when the
 /// body is not all of it. `Some(Transfer)` if the body did not come to its end.
-pub(crate) fn answered(check: &HttpCheck, answer: &Answer) -> (Outcome, String, Option<Phase>) {
+pub(super) fn answered(check: &HttpCheck, answer: &Answer) -> Report {
     let Answer {
         code,
         reason,
@@ -50,16 +51,15 @@ pub(crate) fn answered(check: &HttpCheck, answer: &Answer) -> (Outcome, String, 
     ]
     .concat();
     let stopped = matches!(end, BodyEnd::Broken(_) | BodyEnd::Open);
-    (
-        Outcome::Observed(status_of(*code).into()),
-        output,
-        stopped.then_some(Phase::Transfer),
-    )
+    Report {
+        failed_phase: stopped.then_some(Phase::Transfer),
+        ..Report::observed(status_of(*code), output)
+    }
 }
 
 /// `Get "<url>": <cause>`, as Go's client has it; after a redirect it tells
 /// where that led.
-pub(crate) fn failed(check: &HttpCheck, failure: &Failure, progress: &Progress) -> String {
+pub(super) fn failed(check: &HttpCheck, failure: &Failure, progress: &Progress) -> Report {
     let method = check.method();
     let mut verb = method.to_ascii_lowercase();
     if let Some(first) = verb.get_mut(..1) {
@@ -69,5 +69,9 @@ pub(crate) fn failed(check: &HttpCheck, failure: &Failure, progress: &Progress) 
         Some(url) => format!("redirected to {url}: "),
         None => String::new(),
     };
-    format!("{verb} \"{}\": {hop}{}", check.url(), failure.text)
+    let output = format!("{verb} \"{}\": {hop}{}", check.url(), failure.text);
+    Report {
+        failed_phase: Some(progress.phase()),
+        ..Report::of(outcome_of(failure), output)
+    }
 }

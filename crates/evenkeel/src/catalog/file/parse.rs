@@ -217,7 +217,10 @@ fn hint(path: &Path, key: &str) -> Option<String> {
         | "os_service"
         | "alias_service"
         | "alias_node" => {
-            return Some("this kind of check is not supported yet; there are http and tcp".into());
+            let kinds = super::kind::KEYS.join(", ");
+            return Some(format!(
+                "this kind of check is not supported yet; there are {kinds}"
+            ));
         }
         "deregister_critical_service_after" => {
             return Some("a file has no services to remove".into());

@@ -1,7 +1,22 @@
 use std::time::Duration;
 
 use evenkeel_consul::types::{CheckDefinition, HealthCheck};
-use evenkeel_probe::{Definition, DefinitionError, HttpCheck, TcpCheck, TlsOptions};
+use evenkeel_probe::{Definition, DefinitionError};
+
+mod http;
+mod tcp;
+
+/// A kind of check as Consul defines it.
+struct Kind {
+    /// The definition of a probe, if the check is of this kind.
+    made: fn(&CheckDefinition, Duration) -> Option<Result<Definition, DefinitionError>>,
+    /// The fields that decide what a probe does, times aside: if one of them
+    /// cannot be read, the check is not probed as if it were not there.
+    fields: &'static [&'static str],
+}
+
+/// Of several kinds in one definition, the first counts.
+const KINDS: [Kind; 2] = [http::KIND, tcp::KIND];
 
 /// How Consul's definition is probed.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,70 +57,23 @@ pub(super) fn probed(check: &HealthCheck, default_timeout: Duration) -> Probed {
         Duration::ZERO => default_timeout,
         timeout => timeout,
     };
-    let made = if !definition.http.is_empty() {
-        http(definition, timeout)
-    } else if !definition.tcp.is_empty() {
-        tcp(definition, timeout)
-    } else {
-        return not_probed(check);
-    };
-    Probed::As(made.unwrap_or_else(|error| Definition::Faulty(error.to_string().into())))
+    let made = KINDS
+        .iter()
+        .find_map(|kind| (kind.made)(definition, timeout));
+    match made {
+        Some(Ok(definition)) => Probed::As(definition),
+        Some(Err(error)) => Probed::As(Definition::Faulty(error.to_string().into())),
+        None => not_probed(check),
+    }
 }
 
-/// Whether a field decides what an HTTP or TCP probe does, times aside.
+/// Whether a field decides what a probe does, times aside.
 fn is_needed(path: &str) -> bool {
     let Some(field) = path.strip_prefix("Definition.") else {
         return false;
     };
-    matches!(
-        field.split('.').next(),
-        Some(
-            "HTTP"
-                | "Header"
-                | "Method"
-                | "Body"
-                | "DisableRedirects"
-                | "TLSServerName"
-                | "TLSSkipVerify"
-                | "TCP"
-                | "TCPUseTLS"
-        )
-    )
-}
-
-fn http(definition: &CheckDefinition, timeout: Duration) -> Result<Definition, DefinitionError> {
-    let mut check = HttpCheck::new(&definition.http)?
-        .with_method(&definition.method)?
-        .with_body(definition.body.as_bytes())
-        .with_timeout(timeout)
-        .with_follow_redirects(!definition.disable_redirects)
-        .with_output_max_size(u32::try_from(definition.output_max_size).unwrap_or(u32::MAX))
-        .with_tls(tls(definition))?;
-    for (name, values) in &definition.header {
-        for value in values {
-            check = check.with_header(name, value)?;
-        }
-    }
-    Ok(check.into())
-}
-
-fn tcp(definition: &CheckDefinition, timeout: Duration) -> Result<Definition, DefinitionError> {
-    let check = TcpCheck::new(&definition.tcp)?.with_timeout(timeout);
-    // P050: plain TCP in place of TLS would pass although the handshake fails.
-    let check = if definition.tcp_use_tls {
-        check.with_tls(tls(definition))?
-    } else {
-        check
-    };
-    Ok(check.into())
-}
-
-fn tls(definition: &CheckDefinition) -> TlsOptions {
-    TlsOptions {
-        skip_verify: definition.tls_skip_verify,
-        server_name: definition.tls_server_name.clone(),
-        ..TlsOptions::default()
-    }
+    let name = field.split('.').next().unwrap_or_default();
+    KINDS.iter().any(|kind| kind.fields.contains(&name))
 }
 
 // P051, P053: never left silently passing.

@@ -1,0 +1,188 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use evenkeel_probe::{Definition, DefinitionError, HttpCheck};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+
+use super::{Common, Kind};
+
+/// An HTTP request. Its keys stand in the check itself.
+#[derive(Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Http {
+    /// Probe by an HTTP request to this URL. A check has either `http` or `tcp`.
+    #[serde(default)]
+    #[schemars(example = &"https://shop.example/health")]
+    pub http: Option<String>,
+
+    /// Http: the method; GET when left out.
+    #[serde(default)]
+    #[schemars(example = &"HEAD")]
+    pub method: Option<String>,
+
+    /// Http: request headers, each with one value or a list. Host sets the host
+    /// that is asked for.
+    #[serde(default)]
+    #[schemars(example = &[("Host", "shop.example")])]
+    pub headers: BTreeMap<String, HeaderValues>,
+
+    /// Http: the request's body.
+    #[serde(default)]
+    #[schemars(example = &"ping")]
+    pub body: Option<String>,
+
+    /// Http: follow redirects; true when left out.
+    #[serde(default)]
+    #[schemars(example = false)]
+    pub follow_redirects: Option<bool>,
+
+    /// Http: how much of the answer's body is kept for people, in bytes; 4096
+    /// when left out.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 131_072), example = 512)]
+    pub output_max_size: Option<u32>,
+}
+
+/// A header's values: one text, or a list of texts. They may be secrets.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HeaderValues(pub Vec<String>);
+
+impl std::fmt::Debug for HeaderValues {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(crate::config::text::MASK)
+    }
+}
+
+impl<'de> Deserialize<'de> for HeaderValues {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            One(String),
+            Several(Vec<String>),
+        }
+        Ok(Self(match Form::deserialize(deserializer)? {
+            Form::One(value) => vec![value],
+            Form::Several(values) => values,
+        }))
+    }
+}
+
+impl JsonSchema for HeaderValues {
+    fn schema_name() -> Cow<'static, str> {
+        "HeaderValues".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                { "type": "string" },
+                { "type": "array", "items": { "type": "string" } },
+            ]
+        })
+    }
+}
+
+impl Http {
+    /// Itself, if the check is one of this kind.
+    pub(super) fn given(&self) -> Option<&dyn Kind> {
+        self.http.is_some().then_some(self)
+    }
+
+    /// The keys beside `http` that are given.
+    pub(super) fn options(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("method", self.method.is_some()),
+            ("headers", !self.headers.is_empty()),
+            ("body", self.body.is_some()),
+            ("follow_redirects", self.follow_redirects.is_some()),
+            ("output_max_size", self.output_max_size.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(key, given)| given.then_some(key))
+    }
+
+    fn header_lines(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().flat_map(|(name, values)| {
+            values
+                .0
+                .iter()
+                .map(move |value| (name.as_str(), value.as_str()))
+        })
+    }
+}
+
+type Part<'a> = (
+    &'static str,
+    Box<dyn Fn(HttpCheck) -> Result<HttpCheck, DefinitionError> + 'a>,
+);
+
+impl Http {
+    /// What is set on the check of a URL, in order, with the key that says it.
+    fn parts<'a>(&'a self, common: &'a Common<'_>) -> Vec<Part<'a>> {
+        let mut parts: Vec<Part<'a>> = Vec::new();
+        if let Some(method) = &self.method {
+            parts.push(("method", Box::new(move |check| check.with_method(method))));
+        }
+        for (name, value) in self.header_lines() {
+            parts.push((
+                "headers",
+                Box::new(move |check| check.with_header(name, value)),
+            ));
+        }
+        if let Some(tls) = common.tls {
+            parts.push(("tls", Box::new(move |check| check.with_tls(tls.into()))));
+        }
+        parts
+    }
+}
+
+impl Kind for Http {
+    fn key(&self) -> &'static str {
+        "http"
+    }
+
+    fn takes(&self) -> &'static [&'static str] {
+        &["tls"]
+    }
+
+    fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError> {
+        let mut check = HttpCheck::new(self.http.as_deref().unwrap_or_default())?
+            .with_timeout(common.timeout)
+            .with_follow_redirects(self.follow_redirects.unwrap_or(true))
+            .with_output_max_size(self.output_max_size.unwrap_or_default());
+        if let Some(body) = &self.body {
+            check = check.with_body(body.as_bytes());
+        }
+        for (_, set) in self.parts(common) {
+            check = set(check)?;
+        }
+        Ok(check.into())
+    }
+
+    /// All that is wrong, not only the first.
+    fn faults(&self, common: &Common<'_>) -> Vec<(String, String)> {
+        let named = |(key, error): (&str, DefinitionError)| (key.to_owned(), error.to_string());
+        let mut faults = Vec::new();
+        let blank = match HttpCheck::new(self.http.as_deref().unwrap_or_default()) {
+            Ok(check) => check,
+            Err(error) => {
+                faults.push(named(("http", error)));
+                // The other parts are as wrong with another URL.
+                match HttpCheck::new("https://localhost/") {
+                    Ok(check) => check,
+                    Err(_) => return faults,
+                }
+            }
+        };
+        for (key, set) in self.parts(common) {
+            faults.extend(set(blank.clone()).err().map(|error| named((key, error))));
+        }
+        faults
+    }
+}

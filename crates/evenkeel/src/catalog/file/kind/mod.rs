@@ -1,0 +1,123 @@
+//! What a check probes. One file per kind, with its keys; here is one line for
+//! each, and what all kinds have in common.
+
+mod http;
+mod tcp;
+mod text_or;
+mod tls;
+
+use std::time::Duration;
+
+use evenkeel_probe::{Definition, DefinitionError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub use self::http::{HeaderValues, Http};
+pub use self::tcp::Tcp;
+pub use self::text_or::TextOr;
+pub use self::tls::Tls;
+
+/// The kinds, of which a check has one, and what they share.
+#[derive(Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Kinds {
+    /// Its keys stand in the check itself.
+    #[serde(flatten)]
+    pub http: Http,
+
+    /// Probe by a connection to this host and port; or a table of its keys.
+    #[serde(default)]
+    #[schemars(example = &"db.example:5432")]
+    pub tcp: Option<TextOr<Tcp>>,
+
+    /// How TLS is spoken: by an https URL, or to a tcp address, which without
+    /// this table is connected to without TLS.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+}
+
+/// What stands beside a kind's own keys.
+pub(super) struct Common<'a> {
+    /// How long the probe may take.
+    pub(super) timeout: Duration,
+    pub(super) tls: Option<&'a Tls>,
+}
+
+/// A kind whose key is given.
+pub(super) trait Kind {
+    /// The key that makes a check one of this kind.
+    fn key(&self) -> &'static str;
+
+    /// The keys of [`Common`] that it can use; the others are faults.
+    fn takes(&self) -> &'static [&'static str];
+
+    /// What the prober is given.
+    fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError>;
+
+    /// What is wrong, as pairs of a key of the check and a sentence.
+    fn faults(&self, common: &Common<'_>) -> Vec<(String, String)> {
+        let fault = |error: DefinitionError| (self.key().to_owned(), error.to_string());
+        self.definition(common)
+            .err()
+            .map(fault)
+            .into_iter()
+            .collect()
+    }
+}
+
+/// The keys of all kinds.
+pub(super) const KEYS: [&str; 2] = ["http", "tcp"];
+
+impl Kinds {
+    /// The kinds whose keys are given.
+    fn given(&self) -> impl Iterator<Item = &dyn Kind> {
+        let kinds: [Option<&dyn Kind>; KEYS.len()] = [
+            self.http.given(),
+            self.tcp.as_ref().map(|TextOr(kind)| kind as _),
+        ];
+        kinds.into_iter().flatten()
+    }
+
+    fn common(&self, timeout: Duration) -> Common<'_> {
+        Common {
+            timeout,
+            tls: self.tls.as_ref(),
+        }
+    }
+
+    /// What is wrong, as pairs of the key (or nothing) and a sentence.
+    pub(super) fn faults(&self) -> Vec<(String, String)> {
+        let given: Vec<&dyn Kind> = self.given().collect();
+        let keys: Vec<&str> = given.iter().map(|kind| kind.key()).collect();
+        let mut faults = Vec::new();
+        match &*keys {
+            [] => faults.push((String::new(), format!("has none of {}", KEYS.join(", ")))),
+            [key] => {
+                let options = (*key != "http").then(|| self.http.options());
+                for option in options.into_iter().flatten() {
+                    let text = format!("is for http, and this check has {key}");
+                    faults.push((option.to_owned(), text));
+                }
+                for (option, is_given) in [("tls", self.tls.is_some())] {
+                    if is_given && !given.iter().any(|kind| kind.takes().contains(&option)) {
+                        faults.push((option.to_owned(), format!("{key} has no use for it")));
+                    }
+                }
+            }
+            [one, other] => faults.push((String::new(), format!("has both {one} and {other}"))),
+            keys => faults.push((String::new(), format!("has all of {}", keys.join(", ")))),
+        }
+        let common = self.common(Duration::ZERO);
+        faults.extend(given.iter().flat_map(|kind| kind.faults(&common)));
+        faults
+    }
+
+    /// What the prober is given; the first of [`Kinds::faults`] if there is one.
+    pub(super) fn definition(&self, timeout: Duration) -> Result<Definition, DefinitionError> {
+        let common = self.common(timeout);
+        match self.given().next() {
+            Some(kind) => kind.definition(&common),
+            None => Kind::definition(&self.http, &common),
+        }
+    }
+}
