@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use crate::definition::Host;
 use crate::fault::{Failure, connect_cause, describe};
 use crate::policy::TargetPolicy;
+use crate::prober::Shared;
 use crate::progress::Progress;
 use crate::report::{Cause, Phase};
 use crate::resolve::{Resolve, ResolveError};
@@ -37,9 +38,7 @@ pub(crate) async fn connect(
 ) -> Result<TcpStream, Failure> {
     match host {
         Host::Ip(ip) => {
-            policy
-                .check(*ip)
-                .map_err(|refused| Failure::unprobed(Cause::TargetRefused, refused.to_string()))?;
+            permit(*ip, policy)?;
             progress.enter(Phase::Connect);
             let address = SocketAddr::new(*ip, port);
             progress.address = Some(address);
@@ -58,6 +57,45 @@ async fn connect_by_name(
     resolver: &dyn Resolve,
     progress: &mut Progress,
 ) -> Result<TcpStream, Failure> {
+    let allowed = lookup(name, port, policy, resolver, progress).await?;
+    progress.enter(Phase::Connect);
+    race(&allowed, progress).await
+}
+
+/// The addresses of `host` that may be probed, at least one, for kinds that
+/// connect in their own way.
+pub(crate) async fn addresses(
+    host: &Host,
+    port: u16,
+    shared: &Shared,
+    progress: &mut Progress,
+) -> Result<Vec<SocketAddr>, Failure> {
+    match host {
+        Host::Ip(ip) => {
+            permit(*ip, &shared.policy)?;
+            Ok(vec![SocketAddr::new(*ip, port)])
+        }
+        Host::Name(name) => {
+            let (policy, resolver) = (&shared.policy, &*shared.resolver);
+            Box::pin(lookup(name, port, policy, resolver, progress)).await
+        }
+    }
+}
+
+fn permit(ip: IpAddr, policy: &TargetPolicy) -> Result<(), Failure> {
+    policy
+        .check(ip)
+        .map_err(|refused| Failure::unprobed(Cause::TargetRefused, refused.to_string()))
+}
+
+/// The addresses of a name that may be probed, in the order of trying.
+async fn lookup(
+    name: &str,
+    port: u16,
+    policy: &TargetPolicy,
+    resolver: &dyn Resolve,
+    progress: &mut Progress,
+) -> Result<Vec<SocketAddr>, Failure> {
     progress.enter(Phase::Resolve);
     progress.name = Some(name.to_owned());
     progress.address = None;
@@ -76,8 +114,7 @@ async fn connect_by_name(
             None => Failure::critical(format!("dial tcp: lookup {name}: no such host")),
         });
     }
-    progress.enter(Phase::Connect);
-    race(&alternate(&allowed), progress).await
+    Ok(alternate(&allowed))
 }
 
 async fn resolve(name: &str, resolver: &dyn Resolve) -> Result<Vec<IpAddr>, Failure> {

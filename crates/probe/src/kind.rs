@@ -53,7 +53,7 @@ pub(crate) fn run<K: Kind>(
     deadline: Instant,
 ) -> impl Future<Output = Report> + Send {
     async move {
-        let mut progress = Progress::new(now);
+        let mut progress = Progress::new(now, deadline);
         let running = check.run(shared, &mut progress);
         let result = match tokio::time::timeout_at(deadline, running).await {
             Ok(result) => result,

@@ -24,6 +24,11 @@
 //!   are followed unless told not to. No proxy, whatever the environment says:
 //!   a proxy's health is not the target's.
 //! * TCP: a connection, and a TLS handshake if asked for, is passing.
+//! * UDP: the reply decides; what silence means is said in the check. A closed
+//!   port is critical.
+//! * DNS: the expected response code and records are passing.
+//! * ICMP (feature `icmp`): the share of lost echoes and the average round trip
+//!   decide.
 //! * The head of an answer decides. A body that stalls or breaks later does
 //!   not change the status; the text and [`Report::failed_phase`] tell it.
 //! * A fault of this machine (no descriptors, ports, memory, permission,
@@ -35,10 +40,14 @@
 
 mod capture;
 mod connect;
+mod datagram;
 mod definition;
+mod dns;
 pub mod duration;
 mod fault;
 mod http;
+#[cfg(feature = "icmp")]
+mod icmp;
 mod kind;
 mod policy;
 mod probe;
@@ -48,14 +57,20 @@ mod report;
 mod resolve;
 mod tcp;
 mod tls;
+mod udp;
 
 pub use definition::{
-    DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, Definition, DefinitionError, HttpCheck,
-    MAX_OUTPUT_MAX_SIZE, TcpCheck, TlsOptions,
+    DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, Definition, DefinitionError, DnsCheck, DnsOptions,
+    DnsTransport, Expected, HttpCheck, MAX_OUTPUT_MAX_SIZE, Pattern, Silence, TcpCheck, TlsOptions,
+    UdpCheck,
 };
+#[cfg(feature = "icmp")]
+pub use definition::{IcmpCheck, IcmpOptions};
+#[cfg(feature = "icmp")]
+pub use icmp::IcmpSockets;
 pub use policy::{Refused, TargetPolicy};
 pub use probe::Probe;
 pub use prober::{Prober, ProberSettings, RedirectPolicy, SettingsError};
-pub use report::{Cause, Outcome, Phase, Phases, Report};
+pub use report::{Cause, Outcome, Phase, Phases, Report, RoundTrips};
 pub use resolve::{Resolve, ResolveError, SystemResolver};
 pub use tls::TlsDefaults;

@@ -5,6 +5,8 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use crate::definition::Definition;
+#[cfg(feature = "icmp")]
+use crate::icmp::{Icmp, IcmpSockets};
 use crate::policy::TargetPolicy;
 use crate::probe::Probe;
 use crate::report::Report;
@@ -32,6 +34,9 @@ pub struct ProberSettings {
     pub accept: String,
     /// Turns names into addresses.
     pub resolver: Arc<dyn Resolve>,
+    /// Which sockets are used for ICMP echoes.
+    #[cfg(feature = "icmp")]
+    pub icmp: IcmpSockets,
 }
 
 impl Default for ProberSettings {
@@ -43,6 +48,8 @@ impl Default for ProberSettings {
             user_agent: "Consul Health Check".to_owned(),
             accept: "text/plain, text/*, */*".to_owned(),
             resolver: Arc::new(SystemResolver::new()),
+            #[cfg(feature = "icmp")]
+            icmp: IcmpSockets::default(),
         }
     }
 }
@@ -86,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) user_agent: Box<str>,
     pub(crate) accept: Box<str>,
     pub(crate) resolver: Arc<dyn Resolve>,
+    #[cfg(feature = "icmp")]
+    pub(crate) icmp: Icmp,
 }
 
 impl Prober {
@@ -110,6 +119,8 @@ impl Prober {
                 user_agent: settings.user_agent.into(),
                 accept: settings.accept.into(),
                 resolver: settings.resolver,
+                #[cfg(feature = "icmp")]
+                icmp: Icmp::new(settings.icmp),
             }),
         })
     }
@@ -122,6 +133,13 @@ impl Prober {
         let now = Instant::now();
         let timeout = definition.timeout().min(MAX_TIMEOUT);
         definition.run(&self.shared, now, now + timeout).await
+    }
+
+    /// ICMP messages that were read and no round waited for: late answers, and
+    /// what others send. Counted from the prober's beginning.
+    #[cfg(feature = "icmp")]
+    pub fn stray_echoes(&self) -> u64 {
+        self.shared.icmp.strays()
     }
 
     /// `definition` as a [`Probe`] of this prober.

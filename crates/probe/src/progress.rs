@@ -8,6 +8,8 @@ use crate::report::{Cause, Phase, Phases};
 /// probe that is cut off at its deadline can still tell how far it came.
 #[derive(Debug)]
 pub(crate) struct Progress {
+    /// When the probe is cut off, for kinds that say something better then.
+    pub(crate) deadline: Instant,
     pub(crate) phases: Phases,
     phase: Option<Phase>,
     since: Instant,
@@ -52,8 +54,9 @@ pub(crate) enum BodyEnd {
 }
 
 impl Progress {
-    pub(crate) fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant, deadline: Instant) -> Self {
         Self {
+            deadline,
             phases: Phases::default(),
             phase: None,
             since: now,

@@ -19,6 +19,24 @@ pub struct Report {
     pub failed_phase: Option<Phase>,
     /// From the start to the end of the probe.
     pub took: Duration,
+    /// What became of the echoes, for the kind that sends some.
+    pub round_trips: Option<RoundTrips>,
+}
+
+/// What became of a round of echoes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RoundTrips {
+    /// Echoes sent.
+    pub sent: u32,
+    /// Echoes answered.
+    pub answered: u32,
+    /// The shortest round trip; `None` if nothing was answered. Never a sign of
+    /// success: it may be zero (P058).
+    pub shortest: Option<Duration>,
+    /// The average round trip.
+    pub average: Option<Duration>,
+    /// The longest round trip.
+    pub longest: Option<Duration>,
 }
 
 impl Report {
@@ -39,6 +57,7 @@ impl Report {
             phases: Phases::default(),
             failed_phase: None,
             took: Duration::ZERO,
+            round_trips: None,
         }
     }
 

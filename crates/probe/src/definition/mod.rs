@@ -1,9 +1,14 @@
+mod dns;
+mod expected;
 mod http;
+#[cfg(feature = "icmp")]
+mod icmp;
 #[cfg(feature = "serde")]
 mod raw;
 mod target;
 mod tcp;
 mod tls;
+mod udp;
 
 use std::time::Duration;
 
@@ -11,11 +16,17 @@ use evenkeel_threshold::Status;
 use thiserror::Error;
 use tokio::time::Instant;
 
+pub(crate) use self::dns::Rcode;
+pub use self::dns::{DnsCheck, DnsOptions, DnsTransport};
+pub use self::expected::{Expected, Pattern};
 pub use self::http::HttpCheck;
+#[cfg(feature = "icmp")]
+pub use self::icmp::{IcmpCheck, IcmpOptions};
 pub(crate) use self::target::{Host, HttpUrl};
 pub use self::tcp::TcpCheck;
 pub use self::tls::TlsOptions;
 pub(crate) use self::tls::is_set;
+pub use self::udp::{Silence, UdpCheck};
 use crate::kind::{self, Kind};
 use crate::prober::Shared;
 use crate::report::Report;
@@ -121,6 +132,13 @@ kinds! {
     Http(HttpCheck) = "http",
     /// A TCP connection, with TLS if asked for.
     Tcp(TcpCheck) = "tcp",
+    /// A datagram, and its reply or the lack of one.
+    Udp(UdpCheck) = "udp",
+    /// A question to a name server.
+    Dns(DnsCheck) = "dns",
+    /// A round of ICMP echoes.
+    #[cfg(feature = "icmp")]
+    Icmp(IcmpCheck) = "icmp",
 }
 
 /// Why something is no definition.
@@ -167,4 +185,21 @@ pub enum DefinitionError {
     /// A client certificate without its key, or the other way round.
     #[error("tls: cert_file and key_file go together")]
     ClientCertificate,
+    /// An option is out of its range, or contradicts another.
+    #[error("{option}: {reason}")]
+    Option {
+        /// Its name.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl DefinitionError {
+    fn option(option: &'static str, reason: impl Into<String>) -> Self {
+        Self::Option {
+            option,
+            reason: reason.into(),
+        }
+    }
 }

@@ -16,7 +16,7 @@ pub(crate) enum Host {
 }
 
 impl Host {
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         if let Ok(ip) = text.parse::<IpAddr>() {
             return Some(Self::Ip(ip));
         }

@@ -10,8 +10,11 @@
 )]
 
 mod body;
+mod dns;
 mod hostile;
 mod http;
+#[cfg(all(feature = "icmp", target_os = "linux"))]
+mod icmp;
 mod names;
 mod redirects;
 #[cfg(target_os = "linux")]
@@ -21,5 +24,6 @@ mod serialised;
 mod support;
 mod tcp;
 mod tls;
+mod udp;
 #[cfg(target_os = "linux")]
 mod unprobed;

@@ -66,8 +66,8 @@ fn faults_are_told() {
     for (json, says) in [
         (r#"{"url":"http://h/"}"#, "missing field `kind`"),
         (
-            r#"{"kind":"udp","url":"http://h/"}"#,
-            "unknown variant `udp`",
+            r#"{"kind":"smtp","url":"http://h/"}"#,
+            "unknown variant `smtp`",
         ),
         (r#"{"kind":"http"}"#, "missing field `url`"),
         (

@@ -91,6 +91,10 @@ fn without_descriptors_nothing_is_said_of_the_target() {
                 run(http(&url)).await,
                 run(tcp(server.address)).await,
                 run(http(format!("http://localhost:{}/", server.address.port()))).await,
+                run(udp(server.address)).await,
+                run(dns(server.address)).await,
+                #[cfg(feature = "icmp")]
+                run(evenkeel_probe::IcmpCheck::new("127.0.0.1", Default::default()).unwrap()).await,
             ] {
                 assert_unprobed(&report, Cause::Descriptors);
                 assert_says(&report, "too many open files");
@@ -124,8 +128,29 @@ fn without_source_ports_nothing_is_said_of_the_target() {
             assert_unprobed(&report, Cause::SourcePorts);
             assert_says(&report, "cannot assign requested address");
             assert_eq!(report.failed_phase, Some(Phase::Connect));
+            // Datagrams have ports of their own.
+            let mut datagrams = Vec::new();
+            for _ in 0..2 {
+                datagrams.push(tokio::net::UdpSocket::bind("0.0.0.0:0").await.unwrap());
+            }
+            for report in [
+                run(udp(server.address)).await,
+                run(dns(server.address)).await,
+            ] {
+                assert_unprobed(&report, Cause::SourcePorts);
+                assert_says(&report, "address already in use");
+            }
         },
     );
+}
+
+fn udp(address: std::net::SocketAddr) -> evenkeel_probe::UdpCheck {
+    evenkeel_probe::UdpCheck::new(&address.to_string()).unwrap()
+}
+
+fn dns(address: std::net::SocketAddr) -> evenkeel_probe::DnsCheck {
+    let options = evenkeel_probe::DnsOptions::default();
+    evenkeel_probe::DnsCheck::new(&address.to_string(), "a.example", options).unwrap()
 }
 
 #[test]

@@ -1,8 +1,14 @@
 //! The form of a definition in a file or an API, before it is validated.
 
+mod dns;
 mod http;
+#[cfg(feature = "icmp")]
+mod icmp;
 mod tcp;
 mod tls;
+mod udp;
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +19,10 @@ use super::{Definition, DefinitionError};
 pub(super) enum RawDefinition {
     Http(Box<http::RawHttp>),
     Tcp(Box<tcp::RawTcp>),
+    Udp(Box<udp::RawUdp>),
+    Dns(Box<dns::RawDns>),
+    #[cfg(feature = "icmp")]
+    Icmp(Box<icmp::RawIcmp>),
     Faulty(RawFaulty),
 }
 
@@ -29,6 +39,10 @@ impl TryFrom<RawDefinition> for Definition {
         match raw {
             RawDefinition::Http(raw) => raw.check().map(Self::Http),
             RawDefinition::Tcp(raw) => raw.check().map(Self::Tcp),
+            RawDefinition::Udp(raw) => raw.check().map(Self::Udp),
+            RawDefinition::Dns(raw) => raw.check().map(Self::Dns),
+            #[cfg(feature = "icmp")]
+            RawDefinition::Icmp(raw) => raw.check().map(Self::Icmp),
             RawDefinition::Faulty(raw) => Ok(Self::Faulty(raw.fault.into())),
         }
     }
@@ -39,6 +53,10 @@ impl From<Definition> for RawDefinition {
         match definition {
             Definition::Http(check) => Self::Http(Box::new((&check).into())),
             Definition::Tcp(check) => Self::Tcp(Box::new((&check).into())),
+            Definition::Udp(check) => Self::Udp(Box::new((&check).into())),
+            Definition::Dns(check) => Self::Dns(Box::new((&check).into())),
+            #[cfg(feature = "icmp")]
+            Definition::Icmp(check) => Self::Icmp(Box::new((&check).into())),
             Definition::Faulty(fault) => Self::Faulty(RawFaulty {
                 fault: fault.into(),
             }),
@@ -63,4 +81,28 @@ fn is_no(value: &bool) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(value: &u32) -> bool {
     *value == 0
+}
+
+/// A duration that may be left out.
+pub(super) mod optional_duration {
+    use super::{Deserialize, Duration};
+
+    #[derive(Deserialize)]
+    struct Text(#[serde(with = "crate::duration")] Duration);
+
+    pub(crate) fn serialize<S: serde::Serializer>(
+        duration: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match duration {
+            Some(duration) => crate::duration::serialize(duration, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<Text>::deserialize(deserializer)?.map(|Text(duration)| duration))
+    }
 }

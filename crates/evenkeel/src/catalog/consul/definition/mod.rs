@@ -5,6 +5,7 @@ use evenkeel_probe::{Definition, DefinitionError};
 
 mod http;
 mod tcp;
+mod udp;
 
 /// A kind of check as Consul defines it.
 struct Kind {
@@ -16,7 +17,7 @@ struct Kind {
 }
 
 /// Of several kinds in one definition, the first counts.
-const KINDS: [Kind; 2] = [http::KIND, tcp::KIND];
+const KINDS: [Kind; 3] = [http::KIND, tcp::KIND, udp::KIND];
 
 /// How Consul's definition is probed.
 #[derive(Debug, PartialEq, Eq)]
@@ -82,8 +83,6 @@ fn not_probed(check: &HealthCheck) -> Probed {
     let set = |text: &String| !text.is_empty();
     let (kind, name) = if set(&definition.grpc) {
         ("grpc", "a gRPC check")
-    } else if set(&definition.udp) {
-        ("udp", "a UDP check")
     } else if set(&definition.h2ping) {
         ("h2ping", "an HTTP/2 ping check")
     } else if set(&definition.docker_container_id) {
@@ -194,7 +193,6 @@ mod tests {
     fn what_is_not_supported_is_named() {
         for (json, expected) in [
             (r#"{"Definition":{"GRPC":"a:1/s"}}"#, "grpc"),
-            (r#"{"Definition":{"UDP":"a:1"}}"#, "udp"),
             (r#"{"Definition":{"H2PING":"a:1"}}"#, "h2ping"),
             (
                 r#"{"Definition":{"DockerContainerID":"c","ScriptArgs":["x"],"Shell":"sh"}}"#,

@@ -1,10 +1,13 @@
 //! What a check probes. One file per kind, with its keys; here is one line for
 //! each, and what all kinds have in common.
 
+mod dns;
 mod http;
+mod icmp;
 mod tcp;
 mod text_or;
 mod tls;
+mod udp;
 
 use std::time::Duration;
 
@@ -12,10 +15,13 @@ use evenkeel_probe::{Definition, DefinitionError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use self::dns::Dns;
 pub use self::http::{HeaderValues, Http};
+pub use self::icmp::Icmp;
 pub use self::tcp::Tcp;
 pub use self::text_or::TextOr;
 pub use self::tls::Tls;
+pub use self::udp::Udp;
 
 /// The kinds, of which a check has one, and what they share.
 #[derive(Clone, PartialEq, Default, Deserialize, JsonSchema)]
@@ -29,6 +35,20 @@ pub struct Kinds {
     #[serde(default)]
     #[schemars(example = &"db.example:5432")]
     pub tcp: Option<TextOr<Tcp>>,
+
+    /// Probe by a datagram to this host and port; or a table of its keys.
+    #[serde(default)]
+    #[schemars(example = &"ntp.example:123")]
+    pub udp: Option<TextOr<Udp>>,
+
+    /// Probe by a question to a name server.
+    #[serde(default)]
+    pub dns: Option<Dns>,
+
+    /// Probe by ICMP echoes to this name or address; or a table of its keys.
+    #[serde(default)]
+    #[schemars(example = &"gateway.example")]
+    pub icmp: Option<TextOr<Icmp>>,
 
     /// How TLS is spoken: by an https URL, or to a tcp address, which without
     /// this table is connected to without TLS.
@@ -66,7 +86,7 @@ pub(super) trait Kind {
 }
 
 /// The keys of all kinds.
-pub(super) const KEYS: [&str; 2] = ["http", "tcp"];
+pub(super) const KEYS: [&str; 5] = ["http", "tcp", "udp", "dns", "icmp"];
 
 impl Kinds {
     /// The kinds whose keys are given.
@@ -74,6 +94,9 @@ impl Kinds {
         let kinds: [Option<&dyn Kind>; KEYS.len()] = [
             self.http.given(),
             self.tcp.as_ref().map(|TextOr(kind)| kind as _),
+            self.udp.as_ref().map(|TextOr(kind)| kind as _),
+            self.dns.as_ref().map(|kind| kind as _),
+            self.icmp.as_ref().map(|TextOr(kind)| kind as _),
         ];
         kinds.into_iter().flatten()
     }
