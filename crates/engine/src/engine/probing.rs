@@ -2,7 +2,7 @@ use evenkeel_threshold::{Mark, Observation, Outlook, Status, Strategy, Timestamp
 
 use super::Engine;
 use crate::slot::{ProbeState, Verdict};
-use crate::{Action, EventKind, Finding, LastTransition, Outcome, ProbeTicket, Token};
+use crate::{Action, CheckId, EventKind, Finding, LastTransition, Outcome, ProbeTicket, Token};
 
 /// From a due tick to a transition.
 impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
@@ -75,6 +75,34 @@ impl<D: Eq, W: Token, S: Strategy + Eq> Engine<D, W, S> {
         }
         self.reschedule(key);
         self.bury(key);
+    }
+
+    /// Takes in a result that no probe was asked for: somebody reports how a
+    /// check is. It counts as that of a probe does. The next probe is due an
+    /// interval later, so that a check whose probes only say that nobody has
+    /// reported is not asked for as long as reports come.
+    ///
+    /// `false`: there is no such check.
+    pub fn handle_report(&mut self, now: Timestamp, id: &CheckId, finding: Finding) -> bool {
+        let now = self.advance(now);
+        let Some(key) = self.index.get(id).copied() else {
+            return false;
+        };
+        let Some(slot) = self.slots.get_mut(key).filter(|slot| !slot.departed) else {
+            return false;
+        };
+        if slot.probe == ProbeState::Queued {
+            slot.probe = ProbeState::Idle;
+        }
+        slot.next_due = now.saturating_add(slot.interval);
+        match finding.outcome {
+            Outcome::Unprobed => self.unprobed(key, now),
+            Outcome::Observed(observation) => {
+                self.observed(key, observation, finding.output, now);
+            }
+        }
+        self.reschedule(key);
+        true
     }
 
     fn unprobed(&mut self, key: u32, now: Timestamp) {

@@ -4,6 +4,7 @@ mod catalog;
 mod hostile;
 mod marks;
 mod removing;
+mod reports;
 mod restart;
 mod results;
 mod rig;
