@@ -10,8 +10,12 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Done; after a signal to stop, too.
     Ok = 0,
-    /// What was to be verified is not so.
+    /// What was to be verified is not so; a probe gave a warning.
     NotSo = 1,
+    /// A probe found its target critical (Nagios plugins have the same number).
+    Critical = 2,
+    /// A probe could not be run (as with Nagios plugins, where it is "unknown").
+    Unprobed = 3,
     /// The command line is wrong (`EX_USAGE`).
     Usage = 64,
     /// What was given to be read is wrong (`EX_DATAERR`).

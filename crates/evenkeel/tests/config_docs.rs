@@ -134,6 +134,8 @@ fn the_table_of_exit_codes_is_complete() {
     let known = [
         Exit::Ok,
         Exit::NotSo,
+        Exit::Critical,
+        Exit::Unprobed,
         Exit::Usage,
         Exit::Data,
         Exit::Unavailable,

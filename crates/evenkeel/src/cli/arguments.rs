@@ -40,6 +40,9 @@ pub enum Command {
     Status(StatusArguments),
     /// Show how requests are split between zones.
     Zones(ZonesArguments),
+    /// Probe one target once: the verdict, and how long each phase took. Exit
+    /// code 0 passing, 1 warning, 2 critical, 3 could not be probed.
+    Probe(ProbeArguments),
     /// Replay a recorded history: what each strategy would have reported, how
     /// often it would have been wrong, and how late.
     Simulate(SimulateArguments),
@@ -252,6 +255,27 @@ pub enum BadRowsRule {
     Skip,
     /// They are named and counted, and nothing is replayed.
     Refuse,
+}
+
+/// Arguments of `probe`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ProbeArguments {
+    /// An http or https URL, or KIND:TARGET, e.g. tcp://db.example:5432. Not with
+    /// --check.
+    pub target: Option<String>,
+
+    /// Keys of a check as in a file of checks: timeout=2s, method=HEAD,
+    /// tls.server_name=a.example. Lists as in JSON.
+    #[arg(value_name = "KEY=VALUE", requires = "target")]
+    pub keys: Vec<String>,
+
+    /// Run the check of this name or id in the file of --file.
+    #[arg(long, value_name = "NAME")]
+    pub check: Option<String>,
+
+    /// Where the configuration comes from; [probe] counts.
+    #[command(flatten)]
+    pub layers: LayerArguments,
 }
 
 /// Arguments of `config`.

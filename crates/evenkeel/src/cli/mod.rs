@@ -6,6 +6,7 @@ mod compat;
 mod config;
 mod demo;
 mod output;
+mod probe;
 mod run;
 mod simulate;
 mod status;
@@ -18,8 +19,8 @@ use clap::error::ErrorKind;
 
 pub use arguments::{
     Arguments, BadRowsRule, Command, ConfigArguments, ConfigCommand, DemoArguments, LayerArguments,
-    RunArguments, ShowZonesArguments, SimulateArguments, StatusArguments, VerifyZonesArguments,
-    ZonesArguments, ZonesCommand,
+    ProbeArguments, RunArguments, ShowZonesArguments, SimulateArguments, StatusArguments,
+    VerifyZonesArguments, ZonesArguments, ZonesCommand,
 };
 
 use crate::environment::Environment;
@@ -49,6 +50,7 @@ fn dispatch(arguments: &Arguments, environment: &Environment) -> Exit {
             json,
             environment,
         ),
+        Command::Probe(arguments) => probe::run(arguments, json, environment),
         Command::Simulate(arguments) => simulate::run(arguments, json),
         Command::Config(config) => config::run(&config.command, json, environment),
     };

@@ -24,6 +24,7 @@ mod start;
 mod statuses;
 mod writing;
 
+pub(crate) use start::prober;
 pub use start::{Daemon, Reload, run};
 pub(crate) use writing::from_consul;
 

@@ -355,7 +355,12 @@ fn engine_settings(settings: &Settings) -> evenkeel_engine::Settings {
     }
 }
 
-fn prober(settings: &ProbeSettings) -> Result<Prober, Failure> {
+/// The prober of these settings.
+///
+/// # Errors
+///
+/// A setting cannot be used.
+pub(crate) fn prober(settings: &ProbeSettings) -> Result<Prober, Failure> {
     let path = |path: &Option<std::path::PathBuf>| path.clone().unwrap_or_default();
     let mut with = ProberSettings::default();
     with.policy = TargetPolicy {

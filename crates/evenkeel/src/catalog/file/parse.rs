@@ -44,6 +44,16 @@ impl FileFault {
     }
 }
 
+impl FileFault {
+    /// As text, where there is but one check and no file.
+    pub fn told_of_one(&self) -> String {
+        match self.key.as_str() {
+            "" => self.text.clone(),
+            key => format!("{key}: {}", self.text),
+        }
+    }
+}
+
 impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.line > 0 {

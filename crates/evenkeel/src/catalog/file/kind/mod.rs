@@ -85,8 +85,9 @@ pub(super) trait Kind {
     }
 }
 
-/// The keys of all kinds.
-pub(super) const KEYS: [&str; 5] = ["http", "tcp", "udp", "dns", "icmp"];
+/// The keys of all kinds. Where a kind\'s key is text or a table, the text stands
+/// for the first key of the table that must be given.
+pub const KEYS: [&str; 5] = ["http", "tcp", "udp", "dns", "icmp"];
 
 impl Kinds {
     /// The kinds whose keys are given.
