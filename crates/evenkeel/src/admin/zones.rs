@@ -31,6 +31,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10 * 60);
 /// the other has gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// An answer for callers in all zones grows with the square of their number.
+const MOST_ZONES: usize = 100;
+
 /// A name in Consul has at most 255 bytes.
 const LONGEST_NAME: usize = 512;
 
@@ -121,6 +124,11 @@ pub(super) async fn zones<B>(
         Ok(pair) => pair,
         Err(answer) => return answer,
     };
+    let zones = pair.borrow().zones().len();
+    if question.zone.is_none() && zones > MOST_ZONES {
+        let fault = format!("there are {zones} zones: ask for one (&zone=NAME)\n");
+        return text(StatusCode::BAD_REQUEST, fault);
+    }
     if (streams || question.index.is_some()) && !stay.lengthen() {
         let busy = "too many clients wait for changes; ask without an index\n";
         return text(StatusCode::SERVICE_UNAVAILABLE, busy);

@@ -53,6 +53,8 @@ pub struct Zones {
     /// Released statuses of the checks that the daemon watches, as far as an
     /// instance depends on them.
     statuses: HashMap<CheckId, Status>,
+    /// Services whose view is out of date, and when it is renewed.
+    changed: HashMap<Arc<str>, Timestamp>,
     /// Groups to be recalculated, and when.
     stale: HashMap<GroupKey, Timestamp>,
     version: u64,
@@ -116,6 +118,7 @@ impl Zones {
             groups: HashMap::new(),
             pairs: HashMap::new(),
             statuses: HashMap::new(),
+            changed: HashMap::new(),
             stale: HashMap::new(),
             version: now.as_millis(),
             recalculations: 0,
@@ -217,7 +220,7 @@ impl Zones {
             .get_mut(name)
             .is_some_and(|followed| followed.service.set_instances(instances, faults, released));
         if changed {
-            self.show(now, name);
+            self.note_change(now, name);
         }
     }
 
@@ -228,7 +231,7 @@ impl Zones {
             .get_mut(name)
             .is_some_and(|followed| followed.service.set_trouble(why));
         if changed {
-            self.show(now, name);
+            self.note_change(now, name);
         }
     }
 
@@ -259,7 +262,7 @@ impl Zones {
             }
         }
         for name in changed {
-            self.show(now, &name);
+            self.note_change(now, &name);
         }
     }
 
@@ -283,19 +286,16 @@ impl Zones {
 
     /// When there is something to do although nothing comes in.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        self.stale.values().min().copied()
+        let due = self.changed.values().chain(self.stale.values());
+        due.min().copied()
     }
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Timestamp) {
-        let due: Vec<_> = self
-            .stale
-            .iter()
-            .filter(|(_, due)| **due <= now)
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in due {
-            self.stale.remove(&key);
+        for name in take_due(&mut self.changed, now) {
+            self.show(now, &name);
+        }
+        for key in take_due(&mut self.stale, now) {
             self.recalculate(now, &key);
         }
     }
@@ -317,7 +317,7 @@ impl Zones {
                     self.groups.remove(&group_key);
                     self.stale.remove(&group_key);
                 } else {
-                    self.spoil(now, group_key);
+                    self.recalculate_at(now, group_key);
                 }
             }
         }
@@ -363,7 +363,7 @@ impl Zones {
         }
     }
 
-    /// Shows the present state of a service, and has its pairs recalculated.
+    /// Shows the present state of a service, and has its pairs recalculated, now.
     fn show(&mut self, now: Timestamp, name: &str) {
         self.version += 1;
         if let Some((name, followed)) = self.services.get_key_value(name) {
@@ -377,12 +377,16 @@ impl Zones {
             .map(|(key, _)| key.clone())
             .collect();
         for key in touched {
-            self.spoil(now, key);
+            self.recalculate_at(now, key);
         }
     }
 
-    fn spoil(&mut self, now: Timestamp, key: GroupKey) {
-        self.recalculate_at(now.saturating_add(GATHER), key);
+    /// Has the view of a service renewed, with whatever else changes soon.
+    fn note_change(&mut self, now: Timestamp, name: &str) {
+        if !self.changed.contains_key(name) {
+            let due = now.saturating_add(GATHER);
+            self.changed.insert(name.into(), due);
+        }
     }
 
     fn recalculate_at(&mut self, at: Timestamp, key: GroupKey) {
@@ -426,4 +430,13 @@ impl Zones {
     fn view(&self, name: &Arc<str>) -> Option<Arc<ServiceView>> {
         Some(self.services.get(name)?.shown.view())
     }
+}
+
+/// Takes out what is due.
+fn take_due<K: Clone + Eq + std::hash::Hash>(
+    planned: &mut HashMap<K, Timestamp>,
+    now: Timestamp,
+) -> Vec<K> {
+    let due = planned.extract_if(|_, due| *due <= now);
+    due.map(|(key, _)| key).collect()
 }

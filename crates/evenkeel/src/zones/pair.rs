@@ -1,7 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use evenkeel_zone_weights::envoy::{Decision, GateCheck, Settings, decide, gates};
+use evenkeel_zone_weights::envoy::{
+    Decision, GateCheck, Settings, decide, gates, recalculation_counters,
+};
 use evenkeel_zone_weights::plan::{Demand, Plan, Problem, Publisher};
 use evenkeel_zone_weights::{Counter, Locality, Routes};
 
@@ -202,11 +204,9 @@ impl Group {
                     planned,
                 };
                 for (zone, _) in view.callers.callers.iter() {
-                    match view.decision(zone) {
-                        Some(decision) => decision
-                            .recalculation_counters()
-                            .for_each(|counter| recalculations.count(zone, counter)),
-                        None => recalculations.count(zone, Counter::RecalculateZoneStructures),
+                    let closed = view.gates(zone).into_iter().find(|check| check.closed);
+                    for counter in recalculation_counters(closed.map(|check| check.gate)) {
+                        recalculations.count(zone, counter);
                     }
                 }
                 view.recalculations = recalculations.clone();

@@ -1,9 +1,9 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use evenkeel_engine::CheckId;
 use evenkeel_threshold::Status;
-use evenkeel_zone_weights::{EndpointId, Endpoints, Health, Members, Upstream};
+use evenkeel_zone_weights::{EndpointId, Endpoints, Health, Locality, Members, Upstream};
 
 use super::{Endpoint, Instance};
 
@@ -47,9 +47,14 @@ pub(super) struct Service {
     faults: Vec<String>,
     held: HashMap<Arc<str>, Held>,
     by_check: HashMap<CheckId, Vec<Arc<str>>>,
-    endpoints: Endpoints<Arc<Endpoint>>,
+    endpoints: Endpoints<()>,
+    /// What is shown of them, in order, so that a change costs no sorting.
+    shown: BTreeMap<Order, EndpointView>,
     callers: Members,
 }
+
+/// Priority, zone and id of an endpoint.
+type Order = (u32, Locality, Arc<str>);
 
 #[derive(Debug)]
 struct Held {
@@ -139,23 +144,12 @@ impl Service {
     }
 
     pub(super) fn view(&self, name: &Arc<str>, version: u64) -> ServiceView {
-        let mut endpoints: Vec<_> = self
-            .held
-            .values()
-            .filter(|held| held.place.is_some())
-            .map(|held| EndpointView {
-                endpoint: Arc::clone(&held.endpoint),
-                health: held.health,
-                weight: held.weight,
-            })
-            .collect();
-        endpoints.sort_unstable_by(|a, b| order(&a.endpoint).cmp(&order(&b.endpoint)));
         ServiceView {
             name: Arc::clone(name),
             version,
             known: self.known,
             degraded: self.degraded.clone(),
-            endpoints,
+            endpoints: self.shown.values().cloned().collect(),
             upstream: self.endpoints.upstream().clone(),
             callers: self.callers.clone(),
             faults: self.faults.clone(),
@@ -174,15 +168,19 @@ impl Service {
             .add(&endpoint.locality, health, weight, 1)
             .map_err(fault)?;
         let place = if endpoint.is_reachable() {
-            let placed = self.endpoints.insert(
-                endpoint.priority,
-                &endpoint.locality,
-                health,
-                weight,
-                Arc::clone(&endpoint),
-            );
+            let placed =
+                self.endpoints
+                    .insert(endpoint.priority, &endpoint.locality, health, weight, ());
             match placed {
-                Ok(place) => Some(place),
+                Ok(place) => {
+                    let view = EndpointView {
+                        endpoint: Arc::clone(&endpoint),
+                        health,
+                        weight,
+                    };
+                    self.shown.insert(order(&endpoint), view);
+                    Some(place)
+                }
                 Err(error) => {
                     // It was added a moment ago.
                     let _ = self.callers.remove(&endpoint.locality, health, weight, 1);
@@ -215,6 +213,7 @@ impl Service {
         debug_assert!(removed.is_ok(), "it was added with the instance");
         if let Some(place) = held.place {
             self.endpoints.remove(place);
+            self.shown.remove(&order(&held.endpoint));
         }
         true
     }
@@ -262,6 +261,10 @@ impl Service {
             self.endpoints.set_health(place, health);
             let set = self.endpoints.set_weight(place, weight);
             debug_assert!(set.is_ok(), "weights are of 32 bits");
+            if let Some(shown) = self.shown.get_mut(&order(&held.endpoint)) {
+                shown.health = health;
+                shown.weight = weight;
+            }
         }
         held.health = health;
         held.weight = weight;
@@ -287,6 +290,10 @@ impl Service {
     }
 }
 
-fn order(endpoint: &Endpoint) -> (u32, &evenkeel_zone_weights::Locality, &str) {
-    (endpoint.priority, &endpoint.locality, &endpoint.id)
+fn order(endpoint: &Endpoint) -> Order {
+    (
+        endpoint.priority,
+        endpoint.locality.clone(),
+        Arc::clone(&endpoint.id),
+    )
 }

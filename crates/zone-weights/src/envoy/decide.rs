@@ -226,21 +226,28 @@ impl Decision {
 
     /// Counters that each recalculation adds one to, on each thread: Envoy's
     /// workers and its main thread.
-    pub fn recalculation_counters(&self) -> impl Iterator<Item = Counter> {
-        let (all, gate) = match self.state {
-            State::Closed(Gate::NoLocalCluster) => (None, None),
-            State::Closed(Gate::NoSourceHostInLocalZone) => (
-                Some(Counter::RecalculateZoneStructures),
-                Some(Counter::LocalClusterNotOk),
-            ),
-            State::Closed(Gate::ClusterTooSmall { .. }) => (
-                Some(Counter::RecalculateZoneStructures),
-                Some(Counter::ZoneClusterTooSmall),
-            ),
-            _ => (Some(Counter::RecalculateZoneStructures), None),
-        };
-        all.into_iter().chain(gate)
+    pub fn recalculation_counters(&self) -> impl Iterator<Item = Counter> + use<> {
+        recalculation_counters(self.gate())
     }
+}
+
+/// The counters of [`Decision::recalculation_counters`], from the gate alone: the
+/// first of [`gates`] that is closed, if one is. So what a recalculation counts can
+/// be told without the decision, which costs more.
+pub fn recalculation_counters(gate: Option<Gate>) -> impl Iterator<Item = Counter> + use<> {
+    let (all, gate) = match gate {
+        Some(Gate::NoLocalCluster) => (None, None),
+        Some(Gate::NoSourceHostInLocalZone) => (
+            Some(Counter::RecalculateZoneStructures),
+            Some(Counter::LocalClusterNotOk),
+        ),
+        Some(Gate::ClusterTooSmall { .. }) => (
+            Some(Counter::RecalculateZoneStructures),
+            Some(Counter::ZoneClusterTooSmall),
+        ),
+        _ => (Some(Counter::RecalculateZoneStructures), None),
+    };
+    all.into_iter().chain(gate)
 }
 
 /// Envoy's rule.

@@ -19,7 +19,7 @@ mod decide;
 mod load;
 mod settings;
 
-pub use decide::{Decision, Gate, GateCheck, State, Zone, decide, gates};
+pub use decide::{Decision, Gate, GateCheck, State, Zone, decide, gates, recalculation_counters};
 pub use load::PriorityLoad;
 pub(crate) use load::loads;
 pub use settings::{LocalityBasis, MinClusterSize, Runtime, Settings};
