@@ -9,7 +9,7 @@ use std::hint::black_box;
 use divan::Bencher;
 use evenkeel_threshold::{
     AnyStrategy, Consecutive, Consul, ConsulEsm, Counts, Cusum, Dwell, Ewma, FirstResult, Flap,
-    Heartbeat, Hold, Leaky, Observation, Penalty, Status, Strategy, Timestamp, Window,
+    Heartbeat, Hold, Leaky, Observation, Penalty, Phi, Status, Strategy, Timestamp, Window,
 };
 
 fn main() {
@@ -135,4 +135,9 @@ fn any_consul_esm(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn any_heartbeat(bencher: Bencher<'_, '_>) {
     observe(bencher, AnyStrategy::from(Heartbeat::default()));
+}
+
+#[divan::bench]
+fn any_phi(bencher: Bencher<'_, '_>) {
+    observe(bencher, AnyStrategy::from(Phi::default()));
 }

@@ -6,8 +6,8 @@ use crate::{
     Dwell, DwellParameters, DwellState, Ewma, EwmaParameters, EwmaState, FirstResult, Flap,
     FlapParameters, FlapState, Heartbeat, HeartbeatParameters, HeartbeatState, Hold, HoldState,
     Key, Leaky, LeakyState, Loaded, Mark, Observation, Outlook, Penalty, PenaltyParameters,
-    PenaltyState, Record, RunState, SpecError, Status, Strategy, Timestamp, Transition, Window,
-    WindowParameters, WindowState, spec,
+    PenaltyState, Phi, PhiParameters, PhiState, Record, RunState, SpecError, Status, Strategy,
+    Timestamp, Transition, Window, WindowParameters, WindowState, spec,
 };
 
 /// Everything that has to know all strategies, from one list: the strategy,
@@ -193,6 +193,8 @@ strategies! {
     ConsulEsm(ConsulEsmState, ConsulEsm) = "consul-esm", Counted;
     /// Every result counts, and so does silence for too long.
     Heartbeat(HeartbeatState, HeartbeatParameters) = "heartbeat", Believed;
+    /// A deadline for the next success that adapts to the gaps seen (phi accrual).
+    Phi(PhiState, PhiParameters) = "phi", Believed;
 }
 
 impl AnyStrategy {

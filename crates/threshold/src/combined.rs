@@ -24,8 +24,7 @@ impl Pick {
 /// Two strategies on the same results.
 ///
 /// E.g. a quick count for outages beside a long window for brown-outs, of which
-/// either reports. A count under a flap penalty is
-/// [`Penalty`](crate::Penalty) with its `failures` and `successes`.
+/// either reports. A strategy under a flap penalty is [`Damped`](crate::Damped).
 ///
 /// Nested combinations work, but only a pair of this crate's plain strategies
 /// has a record that is small enough to be resumed; others restart from the

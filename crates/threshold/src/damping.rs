@@ -107,12 +107,14 @@ pub(crate) struct Damping {
 }
 
 impl Damping {
-    pub(crate) fn new(
-        half_life: Duration,
-        suppress: u32,
-        reuse: u32,
-        longest: Duration,
-    ) -> Result<Self, ParameterError> {
+    pub(crate) fn of(parameters: &PenaltyParameters) -> Result<Self, ParameterError> {
+        let PenaltyParameters {
+            half_life,
+            suppress,
+            reuse,
+            longest,
+            ..
+        } = *parameters;
         // 1e30 is far beyond any sum of penalties, and a number in f32.
         let halvings = (longest.as_millis() as f64 / half_life.as_millis() as f64).min(60.0);
         let ceiling = f64::from(reuse) * libm::exp2(halvings);

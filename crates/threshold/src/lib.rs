@@ -18,6 +18,7 @@
 //! | [`Penalty`] | so many in a row, unless it flapped too often of late | targets that come and go over minutes to hours | holds a repaired target back for up to an hour | 20 bytes |
 //! | [`Flap`] | as Nagios and Icinga: a count, and a mark while there are too many changes | targets that come and go below any count | hides the end state if the status is held | 16 bytes |
 //! | [`Heartbeat`] | every result, and at silence for too long | targets that report by themselves | damps nothing | 12 bytes |
+//! | [`Phi`] | silence that is long for this target | targets that report by themselves, at a pace of their own | adapts: a target that gets slower is given more time | 20 bytes |
 //! | [`Consul`] | as the Consul agent does | comparing with an agent | as [`Consecutive`]; a single `warning` is reported at once | 8 bytes |
 //! | [`ConsulEsm`] | as consul-esm does, not as it documents | comparing with a consul-esm | a threshold counts up to twice | 16 bytes |
 //!
@@ -25,7 +26,8 @@
 //! balancers; [`Flap`] those of Nagios and Icinga.
 //!
 //! [`AnyStrategy`] is any of them, chosen at run time, with a state of 24 bytes.
-//! [`Combined`] is two at once, [`advice`] proposes how many failures to ask for.
+//! [`Combined`] is two at once, [`Damped`] is one under a flap penalty, and [`advice`]
+//! proposes parameters.
 //! Your own rule is an implementation of [`Strategy`].
 //!
 //! # What it does not do
@@ -146,6 +148,7 @@ mod consecutive;
 mod consul;
 mod consul_esm;
 mod cusum;
+mod damped;
 mod damping;
 pub mod duration;
 mod dwell;
@@ -160,6 +163,7 @@ mod outlook;
 mod parameters;
 mod payload;
 mod penalty;
+mod phi;
 pub mod presets;
 mod record;
 mod run;
@@ -177,6 +181,7 @@ pub use consecutive::Consecutive;
 pub use consul::Consul;
 pub use consul_esm::{ConsulEsm, ConsulEsmState};
 pub use cusum::{Cusum, CusumParameters, CusumState};
+pub use damped::{Damped, DampedState};
 pub use damping::WhileSuppressed;
 pub use dwell::{Dwell, DwellParameters, DwellState};
 pub use ewma::{Ewma, EwmaParameters, EwmaState};
@@ -189,6 +194,7 @@ pub use observation::{Observation, Transition};
 pub use outlook::{Agreeing, Mark, Outlook};
 pub use parameters::{Counts, ParameterError, Relation, Violation};
 pub use penalty::{Penalty, PenaltyParameters, PenaltyState};
+pub use phi::{Phi, PhiParameters, PhiState};
 pub use record::{Loaded, Record, RestartReason, StrategyTag};
 pub use run::RunState;
 pub use spec::{SpecError, SpecFault};

@@ -159,20 +159,13 @@ impl Penalty {
     /// `half_life` or `reuse` is 0, `reuse` is not less than `suppress`, or
     /// `longest` is so short that the penalty could never get to `suppress`.
     pub fn new(parameters: PenaltyParameters) -> Result<Self, ParameterError> {
-        let PenaltyParameters {
-            half_life,
-            suppress,
-            reuse,
-            longest,
-            ..
-        } = parameters;
         Ok(Self {
             counts: Consecutive::new(Counts {
                 failures_before_critical: parameters.failures,
                 failures_before_warning: None,
                 success_before_passing: parameters.successes,
             })?,
-            damping: Damping::new(half_life, suppress, reuse, longest)?,
+            damping: Damping::of(&parameters)?,
             while_suppressed: parameters.while_suppressed,
         })
     }
@@ -196,6 +189,15 @@ impl Penalty {
         self.damping.penalty(state.level, now)
     }
 
+    /// What a decided change costs.
+    pub(crate) fn cost(change: Transition) -> f64 {
+        match change.to {
+            _ if change.to < change.from => 0.0,
+            Status::Critical => Self::TO_CRITICAL,
+            _ => Self::TO_WARNING,
+        }
+    }
+
     /// Charges for a decided change, and says what is to be reported.
     #[cold]
     fn charge(
@@ -205,11 +207,7 @@ impl Penalty {
         immediate: bool,
         now: Timestamp,
     ) {
-        let cost = match change.to {
-            _ if change.to < change.from => 0.0,
-            Status::Critical => Self::TO_CRITICAL,
-            _ => Self::TO_WARNING,
-        };
+        let cost = Self::cost(change);
         if cost == 0.0 {
             return;
         }

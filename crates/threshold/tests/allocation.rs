@@ -1,42 +1,30 @@
 //! Nothing is allocated, counted by the process's allocator.
 
 use allocation_counter::measure;
-use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Consul, ConsulEsm, Counts, Cusum, Dwell, Ewma, FirstResult, Flap,
-    Heartbeat, Hold, Leaky, Penalty, Record, Status, Strategy, Timestamp, Window,
-};
+use evenkeel_threshold::{AnyStrategy, FirstResult, Record, Status, Strategy, Timestamp};
 
 #[test]
 fn nothing_is_allocated_for_a_check() {
-    let counts = Counts {
-        failures_before_critical: 4,
-        failures_before_warning: Some(2),
-        success_before_passing: 2,
-    };
-    let strategies: [AnyStrategy; 12] = [
-        Leaky::new(3, 1).into(),
-        Consecutive::new(counts).expect("valid").into(),
-        Consul::new(counts).expect("valid").into(),
-        Window::default().into(),
-        Ewma::default().into(),
-        Cusum::default().into(),
-        Hold::default().into(),
-        Dwell::default().into(),
-        Heartbeat::default().into(),
-        ConsulEsm::default().into(),
-        Flap::default().into(),
-        Penalty::default().into(),
-    ];
+    let damped = "consecutive:down=4,failures-before-warning=2,up=2";
+    let strategies: Vec<AnyStrategy> = AnyStrategy::NAMES
+        .iter()
+        .copied()
+        .chain([damped, "leaky:critical-threshold=3"])
+        .map(|text| AnyStrategy::parse(text).expect("valid"))
+        .collect();
     let start = Timestamp::ZERO;
     let mut flips = 0;
     let allocated = measure(|| {
-        for strategy in strategies {
+        for strategy in &strategies {
             let mut state = strategy.start(Status::Passing, FirstResult::Counted, start);
             for number in 0..10_000_usize {
                 let now = Timestamp::from_millis(number as u64 * 10_000);
                 let result = Status::ALL[number / 7 % 3];
                 flips += usize::from(strategy.observe(&mut state, result.into(), now).is_some());
                 let _ = strategy.outlook(&state, now);
+                let _ = strategy
+                    .deadline(&state)
+                    .map(|at| strategy.elapse(&mut state, at));
                 let (bytes, len) = strategy.save(&state).write();
                 if let Some(record) = Record::read(&bytes[..len]) {
                     state = strategy.load(&record, now).into_state();

@@ -688,7 +688,7 @@ fn the_example_is_complete_and_says_what_the_defaults_are() {
     let types: Vec<String> = toml(&with_examples)
         .faults()
         .into_iter()
-        .filter(|fault| fault.contains("expected") || fault.contains("unknown"))
+        .filter(|fault| fault.contains("expected ") || fault.contains("unknown"))
         .collect();
     assert_eq!(types, [""; 0], "{with_examples}");
 }

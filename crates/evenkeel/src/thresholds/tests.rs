@@ -173,7 +173,7 @@ fn a_faulty_directive_is_reported_and_the_daemon_decides() {
         (
             "[evenkeel strategy=leeky]",
             "notes: strategy: `leeky` is no strategy: leaky, consecutive, consul, window, ewma, cusum, \
-             hold, dwell, penalty, flap, consul-esm or heartbeat",
+             hold, dwell, penalty, flap, consul-esm, heartbeat or phi",
         ),
         (
             "[evenkeel critical-threshold=3 critical-threshold=4]",

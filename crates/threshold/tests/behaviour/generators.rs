@@ -5,7 +5,7 @@ use std::time::Duration;
 use evenkeel_threshold::{
     AnyStrategy, Consecutive, Consul, ConsulEsm, Counts, Cusum, Dwell, DwellParameters, Ewma,
     FirstResult, Flap, FlapParameters, FlapWeights, Heartbeat, HeartbeatParameters, Hold, Leaky,
-    Observation, Penalty, PenaltyParameters, Status, WhileSuppressed, Window,
+    Observation, Penalty, PenaltyParameters, Phi, PhiParameters, Status, WhileSuppressed, Window,
 };
 use proptest::prelude::*;
 
@@ -71,6 +71,7 @@ pub(crate) fn every_strategy() -> impl Strategy<Value = AnyStrategy> {
         1 => any_heartbeat().prop_map(AnyStrategy::from),
         1 => any_consul_esm().prop_map(AnyStrategy::from),
         1 => any_flap().prop_map(AnyStrategy::from),
+        1 => any_phi().prop_map(AnyStrategy::from),
     ]
 }
 
@@ -176,6 +177,28 @@ pub(crate) fn any_heartbeat() -> impl Strategy<Value = Heartbeat> {
         })
         .expect("it is some time")
     })
+}
+
+pub(crate) fn any_phi() -> impl Strategy<Value = Phi> {
+    let millis = |range: std::ops::Range<u64>| range.prop_map(Duration::from_millis);
+    (
+        0.5..20.0_f64,
+        [millis(1..5_000), millis(1..30_000)],
+        any_time(),
+        2..20_u32,
+    )
+        .prop_map(
+            |(phi, [least_deviation, expected_gap], acceptable_pause, samples)| {
+                Phi::new(PhiParameters {
+                    phi,
+                    least_deviation,
+                    acceptable_pause,
+                    expected_gap,
+                    samples,
+                })
+                .expect("all are in range")
+            },
+        )
 }
 
 pub(crate) fn any_penalty() -> impl Strategy<Value = Penalty> {

@@ -5,6 +5,7 @@
 mod advice;
 mod combined;
 mod cusum;
+mod damped;
 mod duration;
 mod ewma;
 mod flap;
@@ -17,6 +18,7 @@ mod outlook;
 mod parameters;
 mod penalty;
 mod persistence;
+mod phi;
 mod presets;
 mod properties;
 mod spec;

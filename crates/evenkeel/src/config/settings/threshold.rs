@@ -166,7 +166,7 @@ fn description(key: Key) -> String {
         Key::FirstResult => text.push_str(
             "What the first result of a new check means: \"believed\" (reported at once) or \
              \"counted\" (as any other). When it is left out, \"believed\" with consecutive, \
-             consul and heartbeat, \"counted\" with the others.",
+             consul, heartbeat and phi, \"counted\" with the others.",
         ),
         Key::Parameter(_) => {
             let mut rest = key.users();
