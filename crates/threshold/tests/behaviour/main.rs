@@ -21,6 +21,7 @@ mod persistence;
 mod phi;
 mod presets;
 mod properties;
+mod sizes;
 mod spec;
 mod support;
 mod timing;
