@@ -61,8 +61,8 @@ mod udp;
 
 pub use definition::{
     DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, Definition, DefinitionError, DnsCheck, DnsOptions,
-    DnsTransport, Expected, HttpCheck, MAX_OUTPUT_MAX_SIZE, Pattern, Silence, TcpCheck, TlsOptions,
-    UdpCheck,
+    DnsTransport, Expected, HttpCheck, HttpExpect, MAX_OUTPUT_MAX_SIZE, Pattern, Silence, TcpCheck,
+    TlsOptions, UdpCheck,
 };
 #[cfg(feature = "icmp")]
 pub use definition::{IcmpCheck, IcmpOptions};

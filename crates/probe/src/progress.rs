@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -27,11 +28,18 @@ pub(crate) struct Progress {
     pub(crate) answer: Option<Answer>,
 }
 
+/// A head that is kept. Boxed where it is: few checks ask for it, and all
+/// probes carry its place.
+#[derive(Debug, Default)]
+pub(crate) struct HeadBytes(pub(crate) Vec<u8>);
+
 /// The answer that decides.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) reason: String,
+    /// The head as it came, if something is expected of its fields.
+    pub(crate) head: Option<Box<HeadBytes>>,
     /// What has been captured of the body.
     pub(crate) body: Vec<u8>,
     /// The body's length, if the head tells it.
@@ -76,6 +84,11 @@ impl Progress {
     /// When the latest phase began or ended.
     pub(crate) fn since(&self) -> Instant {
         self.since
+    }
+
+    /// The time of all phases so far.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.phases.iter().map(|(_, took)| took).sum()
     }
 
     /// Ends the phase that runs and begins `phase`.

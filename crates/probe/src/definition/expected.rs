@@ -80,6 +80,11 @@ impl Pattern {
         })
     }
 
+    /// Whether it matches somewhere in `bytes`.
+    pub fn is_match(&self, bytes: &[u8]) -> bool {
+        self.0.is_match(bytes)
+    }
+
     /// Its text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()

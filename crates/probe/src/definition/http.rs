@@ -5,8 +5,8 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Method};
 
 use super::{
-    DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, DefinitionError, HttpUrl, MAX_OUTPUT_MAX_SIZE,
-    TlsOptions,
+    DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, DefinitionError, Demands, HttpExpect, HttpUrl,
+    MAX_OUTPUT_MAX_SIZE, TlsOptions,
 };
 
 /// An HTTP or HTTPS request; the answer's status code decides: 2xx is passing,
@@ -30,6 +30,7 @@ struct Extras {
     headers: Vec<(Box<str>, Box<str>)>,
     body: Box<[u8]>,
     tls: TlsOptions,
+    demands: Option<Box<Demands>>,
 }
 
 impl HttpCheck {
@@ -133,6 +134,28 @@ impl HttpCheck {
         self
     }
 
+    /// Sets what the answer must be like.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Option`], [`DefinitionError::HeaderName`].
+    pub fn with_expect(mut self, expect: HttpExpect) -> Result<Self, DefinitionError> {
+        let is_any = expect != HttpExpect::default();
+        if is_any || self.extras.is_some() {
+            let demands = Demands::new(expect)?;
+            self.extras().demands = is_any.then(|| Box::new(demands));
+        }
+        Ok(self)
+    }
+
+    /// What the answer must be like, if the check says.
+    pub fn expect(&self) -> Option<&HttpExpect> {
+        self.demands().map(|demands| &demands.given)
+    }
+
+    pub(crate) fn demands(&self) -> Option<&Demands> {
+        self.extras.as_deref()?.demands.as_deref()
+    }
+
     /// The URL as given; a password in it is masked.
     pub fn url(&self) -> &str {
         self.url.text()
@@ -219,6 +242,7 @@ impl fmt::Debug for HttpCheck {
             .field("follow_redirects", &self.follow_redirects)
             .field("output_max_size", &self.output_max_size())
             .field("tls", self.tls())
+            .field("expect", &self.expect())
             .finish()
     }
 }

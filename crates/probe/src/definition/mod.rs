@@ -1,4 +1,5 @@
 mod dns;
+mod expect;
 mod expected;
 mod http;
 #[cfg(feature = "icmp")]
@@ -18,6 +19,8 @@ use tokio::time::Instant;
 
 pub(crate) use self::dns::Rcode;
 pub use self::dns::{DnsCheck, DnsOptions, DnsTransport};
+pub(crate) use self::expect::Demands;
+pub use self::expect::HttpExpect;
 pub use self::expected::{Expected, Pattern};
 pub use self::http::HttpCheck;
 #[cfg(feature = "icmp")]

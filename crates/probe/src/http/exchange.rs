@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use super::body::{Decoder, Framing};
 use super::head::{self, Head, MAX_HEAD};
 use crate::fault::Failure;
-use crate::progress::{Answer, BodyEnd};
+use crate::progress::{Answer, BodyEnd, HeadBytes};
 
 /// Room for one read; most answers of health endpoints come whole within it.
 const READ: usize = 4096;
@@ -26,11 +26,20 @@ pub(super) struct Reply {
     /// What has been read and not been taken in yet.
     bytes: Vec<u8>,
     head: Option<Head>,
+    /// The head as it came, if it is to be kept.
+    kept: Option<Box<HeadBytes>>,
     /// Bytes of interim heads, which count toward [`MAX_HEAD`].
     interim: usize,
 }
 
 impl Reply {
+    pub(super) fn new(keep_head: bool) -> Self {
+        Self {
+            kept: keep_head.then(Box::default),
+            ..Self::default()
+        }
+    }
+
     /// Sends `request` and reads up to the end of the answer's head.
     pub(super) async fn head<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
@@ -87,7 +96,11 @@ impl Reply {
             }
             if let Some(end) = head::end_of_head(&self.bytes, searched) {
                 let head = head::parse(&self.bytes[..end]).map_err(Failure::critical)?;
-                self.bytes.drain(..end);
+                let came = self.bytes.drain(..end);
+                match &mut self.kept {
+                    Some(kept) => kept.0 = came.collect(),
+                    None => drop(came),
+                }
                 searched = 0;
                 // 101 ends HTTP on this connection: it is the answer.
                 if (100..200).contains(&head.code) && head.code != 101 {
@@ -128,6 +141,7 @@ impl Reply {
         let head = self.head.as_mut();
         Answer {
             code: head.as_ref().map_or(0, |head| head.code),
+            head: self.kept.take(),
             length: head.as_ref().and_then(|head| match head.framing {
                 Framing::Length(length) => Some(length),
                 _ => None,

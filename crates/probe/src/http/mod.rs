@@ -2,6 +2,7 @@
 
 mod body;
 mod exchange;
+mod expect;
 mod head;
 mod redirect;
 mod request;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use evenkeel_threshold::Status;
 use futures_util::FutureExt as _;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::time::Instant;
 
 use self::exchange::Reply;
 use self::redirect::Hop;
@@ -44,8 +46,9 @@ impl Kind for HttpCheck {
 
     async fn run(&self, shared: &Shared, progress: &mut Progress) -> Result<Report, Failure> {
         follow(shared, self, progress).await?;
+        progress.end(Instant::now());
         match &progress.answer {
-            Some(answer) => Ok(answered(self, answer)),
+            Some(answer) => Ok(answered(self, answer, progress.elapsed())),
             None => Err(Failure::unprobed(
                 Cause::System,
                 "the probe ended without an answer",
@@ -56,7 +59,7 @@ impl Kind for HttpCheck {
     /// A body that is cut off does not take back what the head said.
     fn failed(&self, failure: Failure, progress: &Progress) -> Report {
         match &progress.answer {
-            Some(answer) => answered(self, answer),
+            Some(answer) => answered(self, answer, progress.elapsed()),
             None => failed(self, &failure, progress),
         }
     }
@@ -123,7 +126,8 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> Result<Option<(u16, String)>, Failure> {
     progress.enter(Phase::FirstByte);
     let request = request::assemble(check, hop, shared);
-    let mut reply = Reply::default();
+    let demands = check.demands();
+    let mut reply = Reply::new(demands.is_some_and(|demands| !demands.headers.is_empty()));
     reply.head(stream, &request).await?;
     if check.follow_redirects()
         && let Some(redirect) = reply.redirect()
@@ -132,7 +136,11 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
     }
     progress.enter(Phase::Transfer);
     let answer = progress.answer.insert(reply.answer());
-    let limit = check.output_max_size() as usize;
+    let shown = check.output_max_size() as usize;
+    let limit = match demands {
+        Some(demands) if demands.reads_body() => shown.max(expect::READ_FOR_DEMANDS),
+        _ => shown,
+    };
     reply
         .body(stream, answer, hop.method() == "HEAD", limit)
         .await;

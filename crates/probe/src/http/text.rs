@@ -1,5 +1,8 @@
 //! The texts, as consul-esm has them: people parse them.
 
+use std::time::Duration;
+
+use super::expect::judge;
 use super::status_of;
 use crate::capture::{Captured, capture};
 use crate::definition::HttpCheck;
@@ -10,19 +13,27 @@ use crate::report::{Phase, Report};
 
 /// `HTTP <method> <url>: <code> <reason> Output: <body>`, and a mark when the
 /// body is not all of it. `Some(Transfer)` if the body did not come to its end.
-pub(super) fn answered(check: &HttpCheck, answer: &Answer) -> Report {
+pub(super) fn answered(check: &HttpCheck, answer: &Answer, took: Duration) -> Report {
     let Answer {
         code,
         reason,
         body,
         length,
         end,
+        ..
     } = answer;
-    let Captured { text, bytes } = capture(
-        body,
-        check.output_max_size() as usize,
-        *end != BodyEnd::Complete,
-    );
+    let shown = check.output_max_size() as usize;
+    // More of the body may have been read than is shown.
+    let end = match end {
+        BodyEnd::Complete if body.len() > shown => &BodyEnd::Full,
+        end => end,
+    };
+    let (status, fault) = match check.demands() {
+        Some(demands) => judge(demands, answer, took),
+        None => (status_of(*code), None),
+    };
+    let fault = fault.map_or_else(String::new, |fault| format!(" ({fault})"));
+    let Captured { text, bytes } = capture(body, shown, *end != BodyEnd::Complete);
     let of = |length: u64| format!(" of {length}");
     let of = length.map_or_else(String::new, of);
     let mark = match end {
@@ -45,6 +56,7 @@ pub(super) fn answered(check: &HttpCheck, answer: &Answer) -> Report {
         &code.to_string(),
         " ",
         reason,
+        &fault,
         " Output: ",
         &text,
         &mark,
@@ -53,7 +65,7 @@ pub(super) fn answered(check: &HttpCheck, answer: &Answer) -> Report {
     let stopped = matches!(end, BodyEnd::Broken(_) | BodyEnd::Open);
     Report {
         failed_phase: stopped.then_some(Phase::Transfer),
-        ..Report::observed(status_of(*code), output)
+        ..Report::observed(status, output)
     }
 }
 

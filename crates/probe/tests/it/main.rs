@@ -11,6 +11,7 @@
 
 mod body;
 mod dns;
+mod expect;
 mod hostile;
 mod http;
 #[cfg(all(feature = "icmp", target_os = "linux"))]

@@ -124,6 +124,35 @@ tcp = "[::1]:53"
     assert_eq!(tls, [true, false]);
 }
 
+// P088
+#[test]
+fn what_is_expected_of_an_answer_reaches_the_probe_or_is_a_fault() {
+    let text = r#"
+[[check]]
+name = "a"
+http = "http://127.0.0.1/"
+expect = { status = "200-299,401", body = "up", not_body = "down", json = { "/a" = "b" }, headers = { Server = "nginx" }, warning_after = "500ms", critical_after = "2s" }
+"#;
+    let (view, _) = to_view(text, &Settings::default());
+    let Definition::Http(http) = &*view.checks[0].check.definition else {
+        panic!("not HTTP")
+    };
+    let expect = http.expect().unwrap();
+    assert_eq!(expect.status, "200-299,401");
+    assert_eq!(expect.body.as_deref(), Some("up"));
+    assert_eq!(expect.not_body.as_deref(), Some("down"));
+    assert_eq!(expect.json["/a"], "b");
+    assert_eq!(expect.headers["Server"], "nginx");
+    assert_eq!(expect.warning_after, Duration::from_millis(500));
+    assert_eq!(expect.critical_after, Duration::from_secs(2));
+    let wrong = "[[check]]\nname = \"a\"\nhttp = \"http://a/\"\nexpect = { body = \"(\" }\n";
+    let told = faults(wrong, Format::Toml);
+    assert!(
+        told[0].starts_with("line 4: check \"a\": expect: expect.body: (: "),
+        "{told:?}"
+    );
+}
+
 #[test]
 fn json_says_the_same_as_toml() {
     let json = r#"{"check": [

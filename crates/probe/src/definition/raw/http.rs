@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tls::RawTls;
 use super::{is_yes, is_zero, yes};
-use crate::definition::{DefinitionError, HttpCheck};
+use crate::definition::{DefinitionError, HttpCheck, HttpExpect};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +29,8 @@ pub(in crate::definition) struct RawHttp {
     output_max_size: u32,
     #[serde(default, skip_serializing_if = "RawTls::is_default")]
     tls: RawTls,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expect: Option<HttpExpect>,
 }
 
 /// A header's one value or several.
@@ -46,6 +48,7 @@ impl RawHttp {
             .with_body(self.body)
             .with_timeout(self.timeout)
             .with_tls(self.tls.into())?
+            .with_expect(self.expect.unwrap_or_default())?
             .with_follow_redirects(self.follow_redirects)
             .with_output_max_size(self.output_max_size);
         for (name, values) in &self.headers {
@@ -94,6 +97,7 @@ impl From<&HttpCheck> for RawHttp {
             follow_redirects: check.follow_redirects(),
             output_max_size: check.given_output_max_size(),
             tls: RawTls::from(check.tls()),
+            expect: check.expect().cloned(),
         }
     }
 }

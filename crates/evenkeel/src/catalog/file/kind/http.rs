@@ -1,11 +1,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use evenkeel_probe::{Definition, DefinitionError, HttpCheck};
+use evenkeel_probe::{Definition, DefinitionError, HttpCheck, HttpExpect};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
 use super::{Common, Kind};
+use crate::config::duration;
+use crate::config::text::DurationText;
 
 /// An HTTP request. Its keys stand in the check itself.
 #[derive(Clone, PartialEq, Default, Deserialize, JsonSchema)]
@@ -42,6 +45,54 @@ pub struct Http {
     #[serde(default)]
     #[schemars(range(min = 1, max = 131_072), example = 512)]
     pub output_max_size: Option<u32>,
+
+    /// Http: what the answer must be like, beyond the usual status codes.
+    #[serde(default)]
+    pub expect: Option<Expect>,
+}
+
+/// What an HTTP answer must be like.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(inline)]
+pub struct Expect {
+    /// Status codes and ranges that are passing; all others are critical.
+    #[schemars(example = &"200-299,401")]
+    pub status: Option<String>,
+    /// A regular expression that must match the body.
+    #[schemars(example = &"\"db\":\\s*\"up\"")]
+    pub body: Option<String>,
+    /// A regular expression that must not match the body.
+    #[schemars(example = &"(?i)maintenance")]
+    pub not_body: Option<String>,
+    /// JSON pointers into the body, and the value that each must lead to.
+    #[schemars(example = &[("/status", "ok")])]
+    pub json: BTreeMap<String, String>,
+    /// Header fields, and a regular expression that the value must match.
+    #[schemars(example = &[("Content-Type", "^application/json")])]
+    pub headers: BTreeMap<String, String>,
+    /// An answer that takes longer is a warning.
+    #[serde(with = "duration::option")]
+    #[schemars(with = "Option<DurationText>", example = &"500ms")]
+    pub warning_after: Option<Duration>,
+    /// An answer that takes longer is critical.
+    #[serde(with = "duration::option")]
+    #[schemars(with = "Option<DurationText>", example = &"2s")]
+    pub critical_after: Option<Duration>,
+}
+
+impl From<&Expect> for HttpExpect {
+    fn from(expect: &Expect) -> Self {
+        Self {
+            status: expect.status.clone().unwrap_or_default(),
+            body: expect.body.clone(),
+            not_body: expect.not_body.clone(),
+            json: expect.json.clone(),
+            headers: expect.headers.clone(),
+            warning_after: expect.warning_after.unwrap_or_default(),
+            critical_after: expect.critical_after.unwrap_or_default(),
+        }
+    }
 }
 
 /// A header's values: one text, or a list of texts. They may be secrets.
@@ -102,6 +153,7 @@ impl Http {
             ("body", self.body.is_some()),
             ("follow_redirects", self.follow_redirects.is_some()),
             ("output_max_size", self.output_max_size.is_some()),
+            ("expect", self.expect.is_some()),
         ]
         .into_iter()
         .filter_map(|(key, given)| given.then_some(key))
@@ -133,6 +185,12 @@ impl Http {
             parts.push((
                 "headers",
                 Box::new(move |check| check.with_header(name, value)),
+            ));
+        }
+        if let Some(expect) = &self.expect {
+            parts.push((
+                "expect",
+                Box::new(move |check| check.with_expect(expect.into())),
             ));
         }
         if let Some(tls) = common.tls {

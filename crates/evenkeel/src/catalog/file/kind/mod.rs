@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use self::dns::Dns;
-pub use self::http::{HeaderValues, Http};
+pub use self::http::{Expect, HeaderValues, Http};
 pub use self::icmp::Icmp;
 pub use self::tcp::Tcp;
 pub use self::text_or::TextOr;
