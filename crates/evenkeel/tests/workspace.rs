@@ -30,6 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "evenkeel-probe",
             "evenkeel-replay",
             "evenkeel-threshold",
+            "evenkeel-xds",
             "evenkeel-zone-weights",
         ],
     ),

@@ -60,7 +60,7 @@ impl Envoy {
             }
             let address = std::fs::read_to_string(&told).ok()?;
             let address = address.trim().to_owned();
-            http::request(&address, "GET", "/ready", &[], "")?;
+            http::get(&address, "/ready")?;
             Some(Some(address))
         });
         let Some(Some(admin)) = admin else {
@@ -83,7 +83,7 @@ impl Envoy {
     /// # Panics
     /// If there is none, or another status than 200.
     pub fn get(&self, path: &str) -> String {
-        let answer = http::request(&self.admin, "GET", path, &[], "");
+        let answer = http::get(&self.admin, path);
         match answer {
             Some((200, body)) => body,
             other => panic!("{path}: {other:?}\n{}", self.log()),
@@ -131,4 +131,18 @@ impl Envoy {
     pub fn log(&self) -> String {
         process::tail(&self.directory.path().join("log"))
     }
+}
+
+/// A text with marks in it, such as a bootstrap from the documentation, with
+/// each replaced.
+///
+/// # Panics
+/// If one of the marks is not there.
+pub fn filled(template: &str, marks: &[(&str, &str)]) -> String {
+    marks
+        .iter()
+        .fold(template.to_owned(), |text, (mark, with)| {
+            assert!(text.contains(mark), "no {mark} in the template");
+            text.replace(mark, with)
+        })
 }

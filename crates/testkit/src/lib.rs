@@ -26,7 +26,7 @@ mod stub;
 mod wait;
 
 pub use consul::{Builder, Consul, consul_binary};
-pub use envoy::{Envoy, envoy_binary};
+pub use envoy::{Envoy, envoy_binary, filled};
 pub use http::request;
 pub use origin::{Caller, Origin};
 pub use stub::{Reply, Request, Stub};

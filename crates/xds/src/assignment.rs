@@ -125,13 +125,9 @@ impl Assignment {
     /// a locality, add up to more than Envoy's limit of `u32::MAX`; if a
     /// priority is above Envoy's limit of 128 or comes after a gap; if the
     /// overprovisioning factor is zero.
-    pub(crate) fn validate(&self, cluster: &str) -> Result<(), AssignmentError> {
-        let fault = |fault| AssignmentError {
-            cluster: cluster.to_owned(),
-            fault,
-        };
+    pub fn validate(&self) -> Result<(), Fault> {
         if self.overprovisioning_factor == Some(0) {
-            return Err(fault(Fault::NoOverprovisioning));
+            return Err(Fault::NoOverprovisioning);
         }
         let limit = u64::from(u32::MAX);
         let mut localities = BTreeMap::<u32, u64>::new();
@@ -142,18 +138,18 @@ impl Assignment {
                 .map(|endpoint| u64::from(endpoint.weight.unwrap_or(1).max(1)))
                 .sum();
             if sum > limit {
-                return Err(fault(Fault::EndpointWeights {
+                return Err(Fault::EndpointWeights {
                     locality: locality.clone(),
                     sum,
-                }));
+                });
             }
         }
         for (expected, (priority, sum)) in (0..).zip(localities) {
             if priority != expected || priority > HIGHEST_PRIORITY {
-                return Err(fault(Fault::Priority { priority, expected }));
+                return Err(Fault::Priority { priority, expected });
             }
             if sum > limit {
-                return Err(fault(Fault::LocalityWeights { priority, sum }));
+                return Err(Fault::LocalityWeights { priority, sum });
             }
         }
         Ok(())
@@ -272,22 +268,19 @@ mod tests {
         let here = Locality::new("r", "a", "");
         let mut assignment = Assignment::default();
         assignment.insert(0, &here, endpoint(u32::MAX));
-        assert_eq!(assignment.validate("web"), Ok(()));
+        assert_eq!(assignment.validate(), Ok(()));
         assignment.insert(0, &here, endpoint(1));
-        let error = assignment.validate("web").unwrap_err();
+        let error = assignment.validate().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cluster \"web\": the weights of the endpoints in r/a/ add up to 4294967296, more than 4294967295"
+            "the weights of the endpoints in r/a/ add up to 4294967296, more than 4294967295"
         );
 
         let mut assignment = Assignment::default();
         assignment.set_weight(0, &here, u32::MAX);
         assignment.set_weight(0, &Locality::new("r", "b", ""), 1);
-        let error = assignment.validate("web").unwrap_err();
-        assert!(matches!(
-            error.fault,
-            Fault::LocalityWeights { priority: 0, .. }
-        ));
+        let error = assignment.validate().unwrap_err();
+        assert!(matches!(error, Fault::LocalityWeights { priority: 0, .. }));
     }
 
     #[test]
@@ -295,15 +288,15 @@ mod tests {
         let here = Locality::default();
         let mut assignment = Assignment::default();
         assignment.insert(1, &here, endpoint(1));
-        let error = assignment.validate("web").unwrap_err();
+        let error = assignment.validate().unwrap_err();
         assert_eq!(
-            error.fault,
+            error,
             Fault::Priority {
                 priority: 1,
                 expected: 0
             }
         );
         assignment.insert(0, &here, endpoint(1));
-        assert_eq!(assignment.validate("web"), Ok(()));
+        assert_eq!(assignment.validate(), Ok(()));
     }
 }

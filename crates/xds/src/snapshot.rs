@@ -103,7 +103,10 @@ fn encode(
         let resource = if let Some(same) = same {
             same.clone()
         } else {
-            assignment.validate(name)?;
+            assignment.validate().map_err(|fault| AssignmentError {
+                cluster: name.to_string(),
+                fault,
+            })?;
             let bytes = message::resource(name, assignment);
             published.encoded += 1;
             published.bytes += bytes.len();

@@ -60,12 +60,19 @@ pub(super) async fn answer<B>(
             },
             Err(fault) => text(StatusCode::BAD_REQUEST, fault + "\n"),
         },
+        "/v1/xds" => match handle.xds() {
+            Some(server) => json(StatusCode::OK, &crate::delivery::report(server)),
+            None => text(
+                StatusCode::NOT_FOUND,
+                "proxies are not served: xds.listen is not set\n",
+            ),
+        },
         "/stats" => zones::counters(handle).await,
         path => match path.strip_prefix("/v1/zones/") {
             Some(upstream) => zones::zones(handle, stay, upstream, request).await,
             None => text(
                 StatusCode::NOT_FOUND,
-                "there are /live, /ready, /metrics, /stats, /v1/status and /v1/zones/UPSTREAM\n",
+                "there are /live, /ready, /metrics, /stats, /v1/status, /v1/xds and /v1/zones/UPSTREAM\n",
             ),
         },
     }

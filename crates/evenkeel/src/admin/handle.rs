@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use evenkeel_threshold::Timestamp;
+use evenkeel_xds::Server;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;
@@ -52,6 +53,7 @@ pub struct AdminHandle {
     clock: Clock,
     beat: Arc<AtomicU64>,
     zones: ZonesHandle,
+    xds: Option<Server>,
 }
 
 /// A loop that has not come round for this long is stuck: it turns every quarter
@@ -79,7 +81,20 @@ impl AdminHandle {
             clock,
             beat,
             zones,
+            xds: None,
         }
+    }
+
+    /// The same with the server for proxies.
+    #[must_use]
+    pub fn with_xds(mut self, xds: Option<Server>) -> Self {
+        self.xds = xds;
+        self
+    }
+
+    /// The server for proxies, where there is one.
+    pub fn xds(&self) -> Option<&Server> {
+        self.xds.as_ref()
     }
 
     /// The split of traffic between zones.

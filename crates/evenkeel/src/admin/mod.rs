@@ -8,6 +8,8 @@
 //! * `GET /v1/zones/UPSTREAM?callers=SERVICE`: how requests should be split between
 //!   zones; `&zone=`, `&rule=` choose. With `&index=` it waits for another version,
 //!   with `Accept: text/event-stream` it sends each.
+//! * `GET /v1/xds`: which proxies are served, what each has accepted, and what it
+//!   refused and why.
 //! * `GET /stats`: Envoy's counters of zone-aware routing, as Envoy shows them.
 //!
 //! It only reads. Every connection is for one request, and their number, their

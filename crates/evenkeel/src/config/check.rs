@@ -85,6 +85,18 @@ pub(super) fn check(settings: &Settings) -> Found {
     if settings.probe.user_agent.chars().any(char::is_control) {
         found.fault("probe.user_agent", "has a control character");
     }
+    found.together(
+        ("xds.cert_file", &settings.xds.cert_file),
+        ("xds.key_file", &settings.xds.key_file),
+    );
+    if settings.xds.client_ca_file.is_some() && settings.xds.cert_file.is_none() {
+        let text = "needs xds.cert_file and xds.key_file: without TLS no proxy shows a certificate";
+        found.fault("xds.client_ca_file", text);
+    }
+    if settings.xds.files.is_some() && settings.xds.services.is_empty() {
+        let text = "missing: the services that xds.files is for";
+        found.fault("xds.services", text);
+    }
     if settings.zones.zone_keys.is_empty() {
         let text = "must not be empty: no instance would have a zone";
         found.fault("zones.zone_keys", text);

@@ -25,7 +25,7 @@ pub use show::{Shown, example, show, show_as_json, show_as_text};
 pub use settings::{
     AdminSettings, CatalogKind, ConsulSettings, EventSettings, FileSettings, LogFormat,
     LogSettings, Override, ProbeSettings, RunSettings, ScheduleSettings, Settings,
-    ThresholdSettings, WriteSettings, ZoneSettings, default_sockets,
+    ThresholdSettings, WriteSettings, XdsSettings, ZoneSettings, default_sockets,
 };
 pub use text::{ByteSize, FileMode, Listen, Network, Pattern, Secret};
 

@@ -9,6 +9,7 @@ mod output;
 mod probe;
 mod run;
 mod threshold;
+mod xds;
 mod zones;
 
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ pub use output::{EventSettings, LogFormat, LogSettings};
 pub use probe::ProbeSettings;
 pub use run::{RunSettings, ScheduleSettings, WriteSettings};
 pub use threshold::{Override, ThresholdSettings};
+pub use xds::XdsSettings;
 pub use zones::ZoneSettings;
 
 /// Everything the daemon can be told.
@@ -70,6 +72,9 @@ pub struct Settings {
 
     /// How traffic is split between zones.
     pub zones: ZoneSettings,
+
+    /// Endpoints and weights for proxies: over xDS, or in files.
+    pub xds: XdsSettings,
 
     /// The server for status, metrics, liveness and readiness.
     pub admin: AdminSettings,

@@ -19,6 +19,7 @@ use crate::daemon::reporting::Reporting;
 use crate::daemon::saving::{Saving, restored};
 use crate::daemon::writing::{Target, Writing};
 use crate::daemon::{Engine, consul_client};
+use crate::delivery::Delivery;
 use crate::document::read_file;
 use crate::environment::Environment;
 use crate::events::{EventLog, EventLogOptions};
@@ -43,6 +44,7 @@ pub struct Daemon {
     /// Ends with the daemon.
     _catalog: Running,
     zones: ZonesTask,
+    delivery: Option<Delivery>,
     /// Held until the last snapshot is written.
     _lock: Option<DirectoryLock>,
 }
@@ -232,6 +234,19 @@ impl Daemon {
             told,
             ask_statuses,
         );
+        // Grows from start to start, so that versions of two runs differ.
+        let first_version = clock.now().as_millis();
+        let delivery = Delivery::start(&settings.xds, zones_handle.clone(), first_version)
+            .await
+            .map_err(|error| Failure::new(Exit::CannotCreate, error.to_string()))?;
+        if let Some(delivery) = &delivery {
+            for address in delivery.listening() {
+                tracing::info!(%address, "xDS");
+                if !address.ip().is_loopback() && settings.xds.client_ca_file.is_none() {
+                    tracing::warn!(%address, "whoever reaches it can read all endpoints: xds.client_ca_file is not set");
+                }
+            }
+        }
         let admin = AdminHandle::new(
             ask,
             seen,
@@ -239,7 +254,8 @@ impl Daemon {
             clock,
             Arc::clone(&beat),
             zones_handle,
-        );
+        )
+        .with_xds(delivery.as_ref().map(|delivery| delivery.server().clone()));
         Ok(Self {
             driver: Driver {
                 engine,
@@ -273,6 +289,7 @@ impl Daemon {
             settings: changes,
             _catalog: running,
             zones,
+            delivery,
             _lock: lock,
         })
     }
@@ -287,6 +304,13 @@ impl Daemon {
         &self.bound
     }
 
+    /// The addresses on which proxies are served.
+    pub fn serving_proxies(&self) -> Vec<std::net::SocketAddr> {
+        self.delivery
+            .as_ref()
+            .map_or_else(Vec::new, Delivery::listening)
+    }
+
     /// Runs until a request to shut down has been carried out.
     pub async fn run(self, requests: mpsc::Receiver<Request>, mut reload: Reload) {
         let Self {
@@ -298,11 +322,15 @@ impl Daemon {
             settings,
             _catalog,
             zones,
+            delivery,
             _lock,
         } = self;
         let mut servers = JoinSet::new();
         servers.spawn(admin::serve(bound, admin, token));
         servers.spawn(zones.run());
+        if let Some(delivery) = delivery {
+            servers.spawn(delivery.run());
+        }
         let began = Arc::clone(&settings.borrow());
         let reload = move || match reload() {
             Ok(new) => {

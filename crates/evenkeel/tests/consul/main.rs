@@ -12,6 +12,7 @@ mod catalog;
 mod changes;
 mod daemon;
 mod definitions;
+mod envoy;
 mod faults;
 mod outage;
 mod restart;

@@ -14,10 +14,10 @@ use crate::catalog::{external, http, within};
 use crate::daemon::{TestDaemon, settings};
 use crate::targets::{Health, Targets};
 
-struct Admin(PathBuf);
+pub(crate) struct Admin(PathBuf);
 
 impl Admin {
-    fn of(dir: &Path) -> Self {
+    pub(crate) fn of(dir: &Path) -> Self {
         Self(dir.join("admin.sock"))
     }
 
@@ -30,12 +30,19 @@ impl Admin {
         BufReader::new(stream)
     }
 
-    fn get(&self, path: &str) -> (u16, String) {
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
         let mut answer = String::new();
         self.ask(path, "*/*").read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let code = head.split(' ').nth(1).unwrap().parse().unwrap();
         (code, body.to_owned())
+    }
+
+    pub(crate) fn report(&self, upstream: &str, callers: &str, zone: &str) -> PairReport {
+        let path = format!("/v1/zones/{upstream}?callers={callers}&zone={zone}");
+        let (code, body) = self.get(&path);
+        assert_eq!(code, 200, "{body}");
+        serde_json::from_str(&body).unwrap()
     }
 
     fn zones(&self, query: &str) -> PairReport {

@@ -6,4 +6,5 @@
 )]
 
 mod client;
+mod envoy;
 mod support;
