@@ -197,11 +197,15 @@ impl Dwell {
         if state.reported != Status::Passing {
             return state.number;
         }
-        let clean = now.saturating_since(state.changed.get()).as_millis();
-        let forgiven = clean
-            .checked_div(self.0.forgive_after.as_millis())
-            .unwrap_or(u128::MAX);
-        let left = u128::from(state.number).saturating_sub(forgiven) as u8;
+        // Without a division: this is on the way of every change, and a number is
+        // small.
+        let clean = now.saturating_since(state.changed.get());
+        let mut left = state.number;
+        let mut forgiven = self.0.forgive_after;
+        while left > 0 && forgiven <= clean {
+            left -= 1;
+            forgiven = forgiven.saturating_add(self.0.forgive_after);
+        }
         left.saturating_add(1)
     }
 

@@ -208,6 +208,13 @@ impl Phi {
         seen.max(self.least_deviation.as_millis() as f64)
     }
 
+    /// Whether the suspicion has got to `phi`.
+    fn is_suspected(&self, state: &PhiState, now: Timestamp) -> bool {
+        // A beat that is not even due needs no logarithm and no root.
+        let silent = now.saturating_since(state.latest.get()).as_millis() as f64;
+        silent > self.due(state) && now >= self.suspected_at(state)
+    }
+
     /// When the suspicion after the latest beat gets to `phi`.
     fn suspected_at(&self, state: &PhiState) -> Timestamp {
         let patience = self.due(state) + self.deviations.get() * self.deviation(state);
@@ -299,12 +306,12 @@ impl Strategy for Phi {
         let first = core::mem::replace(&mut state.believe_next, false);
         if observation.status != Status::Critical {
             // Silence that was, or should have been, reported is no gap.
-            if !first && from != Status::Critical && now < self.suspected_at(state) {
+            if !first && from != Status::Critical && !self.is_suspected(state, now) {
                 self.learn(state, now.saturating_since(state.latest.get()));
             }
             state.latest = Stamp::new(now);
             state.reported = observation.status;
-        } else if first || observation.immediate || now >= self.suspected_at(state) {
+        } else if first || observation.immediate || self.is_suspected(state, now) {
             state.reported = Status::Critical;
         }
         Transition::between(from, state.reported)
