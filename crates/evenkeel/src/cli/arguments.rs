@@ -273,7 +273,7 @@ pub struct ProbeArguments {
     #[arg(long, value_name = "NAME")]
     pub check: Option<String>,
 
-    /// Where the configuration comes from; [probe] counts.
+    /// Where the configuration comes from; its probe settings count.
     #[command(flatten)]
     pub layers: LayerArguments,
 }
