@@ -399,3 +399,50 @@ fn a_state_directory_is_for_one_daemon() {
     let log = std::fs::read_to_string(dir.join("log-again")).unwrap();
     assert_eq!(started, Some(true), "{log}");
 }
+
+// P053, P120
+#[test]
+fn a_heartbeat_is_reported_and_an_alias_follows_at_once_until_it_is_late() {
+    let process = Process::start(
+        "[[check]]\nname = \"ran\"\nservice = \"backup\"\nheartbeat = \"2s\"\n\
+         [[check]]\nname = \"with\"\nnode = \"other\"\ninterval = \"1h\"\n\
+         alias = { node = \"file\", service = \"backup\" }\n",
+        None,
+    );
+    let socket = process.path("admin.sock");
+    let put = |path: &str| -> Option<String> {
+        use std::io::{Read as _, Write as _};
+        let mut stream = std::os::unix::net::UnixStream::connect(&socket).ok()?;
+        let request = format!("PUT {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\ndone");
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        Some(answer)
+    };
+    let changes = |check: &str, to: &str| {
+        let name = |event: &Value| event["check"]["check_id"] == check && event["to"] == to;
+        process
+            .events("transition")
+            .into_iter()
+            .filter(name)
+            .count()
+    };
+    eventually("it takes a report", || {
+        put("/v1/heartbeat/ran?status=passing").filter(|answer| answer.starts_with("HTTP/1.1 200"))
+    });
+    for check in ["ran", "with"] {
+        eventually(&format!("{check} is passing\n{}", process.log()), || {
+            (changes(check, "passing") > 0).then_some(())
+        });
+    }
+    let answer = put("/v1/heartbeat/with").unwrap();
+    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+    let answer = put("/v1/heartbeat/ran?status=fine").unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    // Nobody reports any more.
+    for check in ["ran", "with"] {
+        eventually(&format!("{check} is critical\n{}", process.log()), || {
+            (changes(check, "critical") > 0).then_some(())
+        });
+    }
+}

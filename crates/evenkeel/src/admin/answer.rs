@@ -1,31 +1,77 @@
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
+use hyper::body::Body;
 use serde::Serialize;
 
-use crate::admin::{AdminHandle, Stay, zones};
+use crate::admin::{AdminHandle, Stay, heartbeat, zones};
 use crate::status::StatusFilter;
 
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
-/// The answer to one request. The body of the request is not read.
+/// Where requests come from, and with it what they need.
+#[derive(Debug, Clone)]
+pub(super) enum Access {
+    /// A unix socket: its mode has decided.
+    Local,
+    /// Loopback, to which any user of this machine can connect: to read is free,
+    /// to change something needs the token.
+    Loopback(Option<Arc<str>>),
+    /// Elsewhere: everything needs the token.
+    Remote(Option<Arc<str>>),
+}
+
+impl Access {
+    /// The answer to a request that is not allowed.
+    fn refusal(&self, headers: &HeaderMap, changes: bool) -> Option<Answer> {
+        let token = match self {
+            Self::Local => return None,
+            Self::Loopback(_) if !changes => return None,
+            Self::Loopback(token) | Self::Remote(token) => token,
+        };
+        match token {
+            Some(token) if carries(headers, token) => None,
+            Some(_) => {
+                let mut answer = text(StatusCode::UNAUTHORIZED, "a token is needed\n");
+                answer
+                    .headers_mut()
+                    .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                Some(answer)
+            }
+            None if changes => Some(text(
+                StatusCode::FORBIDDEN,
+                "to change something here, set admin.token or use the unix socket\n",
+            )),
+            None => None,
+        }
+    }
+}
+
+/// The answer to one request. Only the body of one that changes something is
+/// read.
 pub(super) async fn answer<B>(
     handle: &AdminHandle,
-    token: Option<&str>,
+    access: &Access,
     stay: &Stay,
-    request: &Request<B>,
-) -> Answer {
-    if token.is_some_and(|token| !carries(request.headers(), token)) {
-        let mut answer = text(StatusCode::UNAUTHORIZED, "a token is needed\n");
-        answer
-            .headers_mut()
-            .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        return answer;
+    request: Request<B>,
+) -> Answer
+where
+    B: Body<Data = Bytes, Error: std::error::Error + Send + Sync + 'static>,
+{
+    let changes = request.method() == Method::PUT;
+    if let Some(refusal) = access.refusal(request.headers(), changes) {
+        return refusal;
     }
+    if changes && let Some(check) = request.uri().path().strip_prefix("/v1/heartbeat/") {
+        let check = check.to_owned();
+        return heartbeat::heartbeat(handle, &check, request).await;
+    }
+    let request = &request;
     if request.method() != Method::GET && request.method() != Method::HEAD {
         let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
         answer
@@ -72,7 +118,8 @@ pub(super) async fn answer<B>(
             Some(upstream) => zones::zones(handle, stay, upstream, request).await,
             None => text(
                 StatusCode::NOT_FOUND,
-                "there are /live, /ready, /metrics, /stats, /v1/status, /v1/xds and /v1/zones/UPSTREAM\n",
+                "there are /live, /ready, /metrics, /stats, /v1/status, /v1/xds, /v1/zones/UPSTREAM and \
+                 PUT /v1/heartbeat/CHECK\n",
             ),
         },
     }

@@ -6,6 +6,7 @@ use evenkeel_threshold::Timestamp;
 use evenkeel_xds::Server;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::{HeartbeatReport, ReportRefused};
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::status::{CheckStatus, Fault, Readiness, StatusFilter, StatusReport, UnsupportedCheck};
@@ -22,6 +23,13 @@ pub enum Question {
         from: usize,
         /// For the answer.
         reply: oneshot::Sender<StatusPage>,
+    },
+    /// Take in how somebody says that a check is.
+    Report {
+        /// What is said.
+        report: HeartbeatReport,
+        /// For the answer.
+        reply: oneshot::Sender<Result<(), ReportRefused>>,
     },
     /// Bring the gauges up to date.
     Gauges {
@@ -134,6 +142,18 @@ impl AdminHandle {
         };
         let _ = tokio::time::timeout(ANSWER, ask).await;
         self.metrics.encode()
+    }
+
+    /// Hands on how somebody says that a check is; none if the loop does not
+    /// answer.
+    pub async fn report(&self, report: HeartbeatReport) -> Option<Result<(), ReportRefused>> {
+        let (reply, taken) = oneshot::channel();
+        let ask = async {
+            let question = Question::Report { report, reply };
+            self.questions.send(question).await.ok()?;
+            taken.await.ok()
+        };
+        tokio::time::timeout(ANSWER, ask).await.ok()?
     }
 
     /// The whole report; none if the loop does not answer.

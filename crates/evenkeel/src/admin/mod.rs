@@ -12,17 +12,23 @@
 //!   refused and why.
 //! * `GET /stats`: Envoy's counters of zone-aware routing, as Envoy shows them.
 //!
-//! It only reads. Every connection is for one request, and their number, their
+//! * `PUT /v1/heartbeat/CHECK?status=passing`: somebody reports how a check is; the
+//!   body is the text.
+//!
+//! All but the last only read; what changes something is taken over a unix socket
+//! or with the token. Every connection is for one request, and their number, their
 //! headers and their time are bounded.
 
 mod answer;
 mod handle;
+mod heartbeat;
 mod listener;
 mod server;
 mod stay;
 mod zones;
 
 pub use handle::{AdminHandle, Question, StatusPage};
+pub use heartbeat::{CheckPath, HeartbeatReport, ReportRefused};
 pub use listener::{BindError, Bound, SocketAccess, bind};
 pub use server::serve;
 use stay::Stay;

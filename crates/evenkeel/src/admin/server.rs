@@ -8,7 +8,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::admin::answer::answer;
+use crate::admin::answer::{Access, answer};
 use crate::admin::{AdminHandle, Bound, Stay};
 
 /// Connections at once over all sockets; a further one waits.
@@ -29,7 +29,8 @@ const HEAD_BYTES: usize = 16 * 1024;
 const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 
 /// Answers on `bound` until the future is dropped. `token` is asked of every
-/// request on a TCP address that is not loopback.
+/// request on a TCP address that is not loopback, and on loopback of those that
+/// change something.
 pub async fn serve(bound: Vec<Bound>, handle: AdminHandle, token: Option<Arc<str>>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let waiting = Arc::new(Semaphore::new(WAITING));
@@ -44,18 +45,22 @@ pub async fn serve(bound: Vec<Bound>, handle: AdminHandle, token: Option<Arc<str
                     };
                     let stay = Stay::new(Some(place), Arc::clone(&waiting));
                     match listener.accept().await {
-                        Ok((stream, _)) => spawn(stream, handle.clone(), None, stay),
+                        Ok((stream, _)) => spawn(stream, handle.clone(), Access::Local, stay),
                         Err(error) => accept_failed(&error).await,
                     }
                 },
                 Bound::Tcp(listener, address) => loop {
-                    let token = token.clone().filter(|_| !address.ip().is_loopback());
+                    let access = if address.ip().is_loopback() {
+                        Access::Loopback(token.clone())
+                    } else {
+                        Access::Remote(token.clone())
+                    };
                     let Some(place) = place(&places).await else {
                         return;
                     };
                     let stay = Stay::new(Some(place), Arc::clone(&waiting));
                     match listener.accept().await {
-                        Ok((stream, _)) => spawn(stream, handle.clone(), token, stay),
+                        Ok((stream, _)) => spawn(stream, handle.clone(), access, stay),
                         Err(error) => accept_failed(&error).await,
                     }
                 },
@@ -77,13 +82,13 @@ async fn accept_failed(error: &std::io::Error) {
 fn spawn(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     handle: AdminHandle,
-    token: Option<Arc<str>>,
+    access: Access,
     stay: Stay,
 ) {
     tokio::spawn(async move {
         let service = service_fn(|request| {
-            let (handle, token, stay) = (&handle, token.as_deref(), &stay);
-            async move { Ok::<_, Infallible>(answer(handle, token, stay, &request).await) }
+            let (handle, access, stay) = (&handle, &access, &stay);
+            async move { Ok::<_, Infallible>(answer(handle, access, stay, request).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -111,6 +116,7 @@ mod tests {
     use crate::config::Listen;
     use crate::metrics::Metrics;
     use crate::status::Readiness;
+    use http_body_util::Empty;
     use std::sync::atomic::{AtomicU64, Ordering};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
@@ -153,6 +159,7 @@ mod tests {
             while let Some(question) = asked.recv().await {
                 match question {
                     Question::Gauges { reply } => drop(reply.send(())),
+                    Question::Report { reply, .. } => drop(reply.send(Ok(()))),
                     Question::Status { from, reply, .. } => drop(reply.send(StatusPage {
                         next: (from < 2).then_some(from + 1),
                         ..StatusPage::default()
@@ -260,8 +267,25 @@ mod tests {
             if let Some(header) = header {
                 request = request.header("authorization", header);
             }
-            let answer = answer(&handle, Some("secret"), &stay, &request.body(()).unwrap()).await;
+            let access = Access::Remote(Some("secret".into()));
+            let request = request.body(Empty::<bytes::Bytes>::new()).unwrap();
+            let answer = answer(&handle, &access, &stay, request).await;
             assert_eq!(answer.status(), code, "{header:?}");
+        }
+        // To change something takes more than to read.
+        let token = || Some(Arc::from("secret"));
+        for (access, code) in [
+            (Access::Loopback(None), 403),
+            (Access::Remote(None), 403),
+            (Access::Loopback(token()), 401),
+            (Access::Remote(token()), 401),
+            // Let in; but there is no status like that.
+            (Access::Local, 400),
+        ] {
+            let request = http::Request::put("/v1/heartbeat/a?status=x");
+            let request = request.body(Empty::<bytes::Bytes>::new()).unwrap();
+            let answer = answer(&handle, &access, &stay, request).await;
+            assert_eq!(answer.status(), code, "{access:?}");
         }
     }
 }

@@ -17,7 +17,7 @@ pub use endpoint::EndpointEntry;
 use endpoint::services;
 pub use entry::{Entry, File, InitialStatus};
 pub use kind::KEYS as KINDS;
-pub use kind::{Dns, Expect, HeaderValues, Http, Icmp, Kinds, Tcp, TextOr, Tls, Udp};
+pub use kind::{Alias, Dns, Expect, HeaderValues, Http, Icmp, Kinds, Tcp, TextOr, Tls, Udp};
 pub use parse::{FileFault, Parsed, parse, shape};
 pub use view::view;
 pub use watch::FileCatalog;

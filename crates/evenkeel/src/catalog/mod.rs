@@ -11,14 +11,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use evenkeel_engine::{CatalogCheck, CheckId};
-use evenkeel_probe::Definition;
 use evenkeel_threshold::AnyStrategy;
 use tokio::sync::mpsc;
 
 use crate::thresholds::EffectiveThresholds;
 
+mod definition;
 mod token;
 
+pub use definition::{Aliased, Definition};
 pub use token::Token;
 
 /// One check with its thresholds explained.

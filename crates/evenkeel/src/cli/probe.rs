@@ -45,12 +45,16 @@ pub(super) fn run(
     let definition = entry
         .definition(settings.probe.default_timeout)
         .map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    let Some(definition) = definition.probe() else {
+        let kind = definition.kind();
+        return Err(usage(&format!("a check of the kind {kind} is not probed")));
+    };
     let prober = crate::daemon::prober(&settings.probe)?;
     let report = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new(Exit::Internal, format!("no runtime: {error}")))?
-        .block_on(prober.run(&definition));
+        .block_on(prober.run(definition));
     if json {
         output::print_json(&as_json(definition.kind(), definition.target(), &report))?;
     } else {
@@ -215,6 +219,20 @@ fn as_text(kind: &str, target: &str, report: &Report) -> String {
     }
     let took = report.took.as_secs_f64() * 1e3;
     let _ = writeln!(text, "  {:<10} {took:>9.3} ms", "total");
+    if let Some(trips) = &report.round_trips {
+        let milliseconds = |took: Option<std::time::Duration>| {
+            took.map_or("-".to_owned(), |took| {
+                format!("{:.3} ms", took.as_secs_f64() * 1e3)
+            })
+        };
+        let (sent, answered) = (trips.sent, trips.answered);
+        let shortest = milliseconds(trips.shortest);
+        let (average, longest) = (milliseconds(trips.average), milliseconds(trips.longest));
+        let _ = writeln!(
+            text,
+            "  echoes     {answered} of {sent} answered, round trip {shortest} / {average} / {longest} (least, average, most)"
+        );
+    }
     text.push_str(&plain(&report.output));
     text.push('\n');
     text
@@ -241,6 +259,16 @@ fn as_json(kind: &str, target: &str, report: &Report) -> Json {
         Outcome::Observed(_) => None,
         Outcome::Unprobed(cause) => Some(cause.as_str()),
     };
+    let seconds = |took: Option<std::time::Duration>| took.map(|took| took.as_secs_f64());
+    let echoes = report.round_trips.map(|trips| {
+        json!({
+            "sent": trips.sent,
+            "answered": trips.answered,
+            "shortest": seconds(trips.shortest),
+            "average": seconds(trips.average),
+            "longest": seconds(trips.longest),
+        })
+    });
     json!({
         "kind": kind,
         "target": target,
@@ -249,6 +277,7 @@ fn as_json(kind: &str, target: &str, report: &Report) -> Json {
         "output": report.output,
         "failed_phase": report.failed_phase.map(|phase| phase.as_str()),
         "phases": phases,
+        "echoes": echoes,
         "seconds": report.took.as_secs_f64(),
     })
 }

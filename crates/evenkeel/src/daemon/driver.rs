@@ -10,10 +10,12 @@ use evenkeel_probe::Report;
 use evenkeel_threshold::Timestamp;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use crate::admin::{Question, StatusPage};
-use crate::catalog::{CatalogFault, CatalogMessage, CatalogView, Unsupported, Watched};
+use crate::admin::{Question, ReportRefused, StatusPage};
+use crate::catalog::{CatalogFault, CatalogMessage, CatalogView, Definition, Unsupported, Watched};
 use crate::clock::{Clock, PauseDetector};
 use crate::daemon::Engine;
+use crate::daemon::aliases::Aliases;
+use crate::daemon::heartbeats::Heartbeats;
 use crate::daemon::leader::{LeaderWatch, Leadership};
 use crate::daemon::probing::{Found, Probing};
 use crate::daemon::readiness::{Condition, UNPROBED_RUN};
@@ -69,6 +71,8 @@ pub(super) struct Driver {
     pub(super) grace: Duration,
     pub(super) known: Known,
     pub(super) condition: Condition,
+    pub(super) heartbeats: Heartbeats,
+    pub(super) aliases: Aliases,
     /// Where released statuses are told, whenever one changes.
     pub(super) released: mpsc::UnboundedSender<Released>,
 }
@@ -148,6 +152,7 @@ impl Driver {
             self.beat.store(now.as_millis(), Ordering::Relaxed);
             if let Some(paused) = pause.turn(now) {
                 self.engine.handle_pause(now, paused);
+                self.heartbeats.paused(now);
                 self.reporting.paused(paused);
             }
             match event {
@@ -198,11 +203,31 @@ impl Driver {
 
     /// Does what the engine asks for.
     fn act(&mut self, now: Timestamp, report: Option<&Report>) {
-        while let Some(action) = self.engine.poll_action(now) {
+        loop {
+            let Some(action) = self.engine.poll_action(now) else {
+                // An alias that changes may change another one.
+                match self.aliases.next_stale() {
+                    Some(alias) => self.ask_alias(now, &alias),
+                    None => return,
+                }
+                continue;
+            };
             match action {
                 Action::Probe {
-                    ticket, definition, ..
-                } => self.probing.start(now, ticket, definition),
+                    ticket,
+                    id,
+                    definition,
+                } => match &*definition {
+                    Definition::Probe(probe) => self.probing.start(now, ticket, Arc::clone(probe)),
+                    Definition::Heartbeat { silence } => {
+                        let finding = self.heartbeats.silent(&id, *silence, now);
+                        self.engine.handle_observation(now, ticket, finding);
+                    }
+                    Definition::Alias(_) => {
+                        let finding = self.alias_finding(&id);
+                        self.engine.handle_observation(now, ticket, finding);
+                    }
+                },
                 Action::Write { writes } => self.writing.write(writes),
                 Action::Deregister {
                     ticket, id, token, ..
@@ -216,8 +241,80 @@ impl Driver {
         }
     }
 
+    /// What an alias finds now. Of a target that this daemon does not watch nothing
+    /// is known, if there are other catalogs than a file of its own.
+    fn alias_finding(&self, alias: &CheckId) -> Finding {
+        let absent = if self.leader.is_some() {
+            Outcome::Unprobed
+        } else {
+            Outcome::Observed(evenkeel_threshold::Status::Critical.into())
+        };
+        let released = |id: &CheckId| self.engine.check(id).map(|check| check.reported());
+        self.aliases.finding(alias, absent, released)
+    }
+
+    /// Something that an alias looks at has changed. It need not wait for its next
+    /// turn if that changes what it finds.
+    fn ask_alias(&mut self, now: Timestamp, alias: &CheckId) {
+        let finding = self.alias_finding(alias);
+        let last = self
+            .engine
+            .check(alias)
+            .and_then(|check| check.last_observation());
+        let is_news = match finding.outcome {
+            Outcome::Observed(observation) => {
+                last.is_none_or(|(last, _)| last != observation.status)
+            }
+            Outcome::Unprobed => false,
+        };
+        if is_news {
+            self.engine.handle_report(now, alias, finding);
+        }
+    }
+
+    /// Somebody reports how a check is.
+    fn take_report(
+        &mut self,
+        now: Timestamp,
+        report: crate::admin::HeartbeatReport,
+    ) -> Result<(), ReportRefused> {
+        let id = self.heartbeats.find(&report.path)?;
+        let finding = Finding {
+            outcome: Outcome::Observed(report.status.into()),
+            output: report.output,
+        };
+        self.engine.handle_report(now, &id, finding);
+        self.act(now, None);
+        Ok(())
+    }
+
+    /// Takes in which checks come to their results without probes.
+    fn list_unprobed_kinds(&mut self, now: Timestamp) {
+        let mut targets = HashMap::new();
+        let mut heartbeats = Vec::new();
+        for check in self.engine.checks() {
+            match &**check.definition() {
+                Definition::Probe(_) => {}
+                Definition::Heartbeat { .. } => heartbeats.push(check.id().clone()),
+                Definition::Alias(target) => {
+                    targets.insert(check.id().clone(), target.clone());
+                }
+            }
+        }
+        self.heartbeats.list(now, heartbeats.into_iter());
+        let checks = self.engine.checks().map(|check| check.id().clone());
+        self.aliases = Aliases::new(targets, checks);
+        for alias in self.aliases.in_circle() {
+            self.known.faults.push(CatalogFault {
+                id: Some(alias.clone()),
+                text: "is an alias in a circle of aliases, and leaves the others of it out"
+                    .to_owned(),
+            });
+        }
+    }
+
     /// Tells of a released status that may be another one since `event`.
-    fn tell_of(&self, event: &Event) {
+    fn tell_of(&mut self, event: &Event) {
         if matches!(
             event.kind,
             EventKind::Added
@@ -226,6 +323,7 @@ impl Driver {
                 | EventKind::StateRestarted { .. }
                 | EventKind::Transition { .. }
         ) {
+            self.aliases.changed(&event.id);
             self.tell_released(event.id.clone());
         }
     }
@@ -415,6 +513,7 @@ impl Driver {
             unsupported,
             faults,
         };
+        self.list_unprobed_kinds(now);
         self.condition.catalog_seen = true;
         self.act(now, None);
         self.reporting.first_list_taken();
@@ -523,6 +622,10 @@ impl Driver {
                 from,
                 reply,
             } => self.answer_status(now, &filter, from, reply),
+            Question::Report { report, reply } => {
+                // A client that has gone away needs no answer.
+                let _ = reply.send(self.take_report(now, report));
+            }
         }
     }
 

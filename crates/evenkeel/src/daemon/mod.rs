@@ -12,9 +12,11 @@
 //! network or a disk: whatever can take long is a task of its own that sends
 //! its outcome back.
 
+mod aliases;
 mod consul_client;
 mod conversions;
 mod driver;
+mod heartbeats;
 mod leader;
 mod probing;
 mod readiness;
@@ -30,7 +32,7 @@ pub(crate) use writing::from_consul;
 
 /// The engine as the daemon uses it.
 type Engine = evenkeel_engine::Engine<
-    evenkeel_probe::Definition,
+    crate::catalog::Definition,
     crate::catalog::Token,
     evenkeel_threshold::AnyStrategy,
 >;

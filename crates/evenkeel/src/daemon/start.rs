@@ -11,7 +11,9 @@ use crate::catalog::file::FileCatalog;
 use crate::catalog::{self, CatalogMessage};
 use crate::clock::Clock;
 use crate::config::{CatalogKind, Changes, Listen, ProbeSettings, Settings, default_sockets};
+use crate::daemon::aliases::Aliases;
 use crate::daemon::driver::{Driver, Inputs, Known};
+use crate::daemon::heartbeats::Heartbeats;
 use crate::daemon::leader::LeaderWatch;
 use crate::daemon::probing::Probing;
 use crate::daemon::readiness::Condition;
@@ -272,6 +274,8 @@ impl Daemon {
                 grace: settings.run.shutdown_grace,
                 known: Known::default(),
                 condition: Condition::default(),
+                heartbeats: Heartbeats::new(clock.now()),
+                aliases: Aliases::default(),
                 released,
             },
             inputs: Inputs {

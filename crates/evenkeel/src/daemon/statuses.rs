@@ -1,10 +1,9 @@
 use std::sync::Arc;
 
 use evenkeel_engine::CheckView;
-use evenkeel_probe::Definition;
 use evenkeel_threshold::{AnyStrategy, Mark, Outlook, Timestamp};
 
-use crate::catalog::Token;
+use crate::catalog::{Definition, Token};
 use crate::status::{Change, CheckStatus, Observed, Parameter, Pending, ThresholdStatus};
 use crate::thresholds::EffectiveThresholds;
 
@@ -18,7 +17,7 @@ pub(super) fn status_of(
     CheckStatus {
         check: check.id().into(),
         kind: definition.kind().to_owned(),
-        target: definition.target().to_owned(),
+        target: definition.target().into_owned(),
         interval_ms: u64::try_from(check.interval().as_millis()).unwrap_or(u64::MAX),
         reported: check.reported(),
         in_catalog: (check.token() != &Token::File && check.written() != check.reported())

@@ -5,14 +5,13 @@ use std::time::Duration;
 use evenkeel_consul::types::{FieldFault, HealthCheck};
 use evenkeel_consul::write::WriteForm;
 use evenkeel_engine::{CatalogCheck, CheckId, output_hash};
-use evenkeel_probe::Definition;
 use evenkeel_threshold::Status;
 
-use crate::catalog::consul::definition::{NODE_HEALTH_CHECK, Probed, probed};
+use crate::catalog::consul::definition::{NODE_HEALTH_CHECK, Probed, probed, without_effect};
 use crate::catalog::consul::metadata::{Known, Metadata};
 use crate::catalog::consul::missing::Missing;
 use crate::catalog::consul::start::MOST;
-use crate::catalog::{CatalogFault, CatalogView, Token, Unsupported, Watched};
+use crate::catalog::{CatalogFault, CatalogView, Definition, Token, Unsupported, Watched};
 use crate::thresholds::{DefinitionThresholds, Resolver, Sources};
 
 /// What is kept of one check of the list.
@@ -130,13 +129,25 @@ impl Incoming {
                 return;
             }
         };
-        if let Definition::Faulty(text) = &definition {
+        if let Some(evenkeel_probe::Definition::Faulty(text)) = definition.probe() {
             self.list.faults.push(CatalogFault {
                 id: Some(id.clone()),
                 text: format!("the definition is wrong: {text}"),
             });
         }
-        if let Some(text) = odd_interval(check, self.minimum_interval) {
+        let unused = without_effect(check);
+        if !unused.is_empty() {
+            self.list.faults.push(CatalogFault {
+                id: Some(id.clone()),
+                text: format!(
+                    "fields of the definition without effect: {}",
+                    unused.join(", ")
+                ),
+            });
+        }
+        if let Some(text) = odd_interval(check, self.minimum_interval)
+            && definition.probe().is_some()
+        {
             self.list.faults.push(CatalogFault {
                 id: Some(id.clone()),
                 text: text.to_owned(),
@@ -153,9 +164,13 @@ impl Incoming {
             failures_before_critical: None,
         };
         let after = check.definition.deregister_critical_service_after.get();
+        let interval = match definition {
+            Definition::Heartbeat { silence } => silence,
+            _ => check.definition.interval.get(),
+        };
         let entry = Entry {
             definition: Arc::new(definition),
-            interval: check.definition.interval.get(),
+            interval,
             // A status that is none of the three is no good to anybody: critical
             // is what consumers make of it, and the first result puts it right.
             status: check

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use evenkeel_probe::{Definition, DefinitionError};
+use evenkeel_probe::DefinitionError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::EndpointEntry;
 use super::Kinds;
+use crate::catalog::{Aliased, Definition};
 use crate::config::text::DurationText;
 use crate::config::{ThresholdSettings, duration};
 use crate::thresholds::{self, Source};
@@ -148,18 +149,37 @@ impl Entry {
                 fault(key, "must be more than zero".to_owned());
             }
         }
+        if self.kinds.heartbeat.is_some() {
+            for (key, given) in [
+                ("interval", self.interval.is_some()),
+                ("timeout", self.timeout.is_some()),
+            ] {
+                if given {
+                    faults.push((key.to_owned(), "heartbeat has no use for it".to_owned()));
+                }
+            }
+        }
         faults.extend(thresholds::faults(&self.thresholds, Source::Definition));
         faults.extend(self.kinds.faults());
         faults
     }
 
-    /// What the prober is given.
+    /// How it comes to its results.
     ///
     /// # Errors
     ///
     /// The first of [`Entry::faults`] that is about it.
     pub fn definition(&self, default_timeout: Duration) -> Result<Definition, DefinitionError> {
+        if let Some(silence) = self.kinds.heartbeat {
+            return Ok(Definition::Heartbeat { silence });
+        }
+        if let Some(alias) = &self.kinds.alias {
+            return Ok(Definition::Alias(Aliased {
+                node: alias.node.as_deref().unwrap_or(&self.node).into(),
+                service: alias.service.as_deref().unwrap_or_default().into(),
+            }));
+        }
         let timeout = self.timeout.unwrap_or(default_timeout);
-        self.kinds.definition(timeout)
+        Ok(self.kinds.definition(timeout)?.into())
     }
 }

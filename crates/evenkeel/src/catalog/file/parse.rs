@@ -227,7 +227,7 @@ fn hint(path: &Path, key: &str) -> Option<String> {
         | "os_service"
         | "alias_service"
         | "alias_node" => {
-            let kinds = super::kind::KEYS.join(", ");
+            let kinds = super::kind::all_keys();
             return Some(format!(
                 "this kind of check is not supported yet; there are {kinds}"
             ));

@@ -88,7 +88,7 @@ tcp = "[::1]:53"
     );
     assert_eq!(check.status, Status::Passing);
     assert_eq!(*check.strategy, AnyStrategy::from(Leaky::new(3, 2)));
-    let Definition::Http(http) = &*check.definition else {
+    let Some(Definition::Http(http)) = check.definition.probe() else {
         panic!("{:?}", check.definition)
     };
     assert_eq!(http.url(), "https://shop.example/health");
@@ -116,8 +116,8 @@ tcp = "[::1]:53"
     assert_eq!(http.tls().key_file, Path::new("/k"));
     let tls: Vec<bool> = view.checks[1..]
         .iter()
-        .map(|watched| match &*watched.check.definition {
-            Definition::Tcp(tcp) => tcp.tls().is_some(),
+        .map(|watched| match watched.check.definition.probe() {
+            Some(Definition::Tcp(tcp)) => tcp.tls().is_some(),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -228,7 +228,7 @@ name = "g"
         "line 12: check \"b\": timeout: must be more than zero",
         "line 13: check \"b\": interval: expected a duration such as \"10s\", found a whole number",
         "line 15: check \"#2\": name: missing",
-        "line 18: check \"d\": has none of http, tcp, udp, dns, icmp",
+        "line 18: check \"d\": has none of http, tcp, udp, dns, icmp, heartbeat, alias",
         "line 21: check \"e\": has both http and tcp",
         "line 26: check \"e\": failures_before_warning: failures-before-warning 5 (definition) must not be more",
         "line 28: check \"e\": the check in line 21 has the same node, service and id; give one of them an id of its own",
@@ -253,7 +253,7 @@ fn kinds_that_are_not_there_yet_are_named_as_such() {
     assert_eq!(
         found[1],
         "line 3: check \"a\": grpc: unknown key; this kind of check is not supported yet; there \
-         are http, tcp, udp, dns, icmp"
+         are http, tcp, udp, dns, icmp, heartbeat, alias"
     );
 }
 

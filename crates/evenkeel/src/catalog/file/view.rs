@@ -3,10 +3,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_engine::{CatalogCheck, CheckId, output_hash};
-use evenkeel_probe::Definition;
 
 use super::{Entry, FileFault, Parsed};
-use crate::catalog::{CatalogView, Token, Watched};
+use crate::catalog::{CatalogView, Definition, Token, Watched};
 use crate::thresholds::{DefinitionThresholds, Resolver, Source, Sources};
 
 /// The checks of a file as the daemon takes them, and what is wrong with their
@@ -71,12 +70,18 @@ fn watched(entry: &Entry, default_timeout: Duration, resolver: &mut Resolver) ->
     let definition = entry
         .definition(default_timeout)
         // The parser refuses such an entry; should one come here, it is seen.
-        .unwrap_or_else(|error| Definition::Faulty(error.to_string().into()));
+        .unwrap_or_else(|error| {
+            evenkeel_probe::Definition::Faulty(error.to_string().into()).into()
+        });
+    let interval = match definition {
+        Definition::Heartbeat { silence } => silence,
+        _ => entry.interval.unwrap_or_default(),
+    };
     Watched {
         check: CatalogCheck {
             id: CheckId::new("", "", &entry.node, service, entry.id()),
             definition: Arc::new(definition),
-            interval: entry.interval.unwrap_or_default(),
+            interval,
             timeout: entry.timeout.unwrap_or(default_timeout),
             status: entry.initial_status.into(),
             output_hash: output_hash(""),

@@ -1,8 +1,11 @@
 use std::time::Duration;
 
 use evenkeel_consul::types::{CheckDefinition, HealthCheck};
-use evenkeel_probe::{Definition, DefinitionError};
+use evenkeel_probe::DefinitionError;
 
+use crate::catalog::{Aliased, Definition};
+
+mod fields;
 mod http;
 mod tcp;
 mod udp;
@@ -10,7 +13,10 @@ mod udp;
 /// A kind of check as Consul defines it.
 struct Kind {
     /// The definition of a probe, if the check is of this kind.
-    made: fn(&CheckDefinition, Duration) -> Option<Result<Definition, DefinitionError>>,
+    made: fn(
+        &CheckDefinition,
+        Duration,
+    ) -> Option<Result<evenkeel_probe::Definition, DefinitionError>>,
     /// The fields that decide what a probe does, times aside: if one of them
     /// cannot be read, the check is not probed as if it were not there.
     fields: &'static [&'static str],
@@ -46,7 +52,7 @@ pub(super) fn probed(check: &HealthCheck, default_timeout: Duration) -> Probed {
     let definition = &check.definition;
     // A probe without it would be another one than was asked for.
     if let Some(fault) = check.faults.iter().find(|fault| is_needed(&fault.path)) {
-        return Probed::As(Definition::Faulty(fault.to_string().into()));
+        return faulty(fault);
     }
     if check.faults.iter().any(|fault| fault.path == "Definition") {
         return Probed::Not {
@@ -62,9 +68,63 @@ pub(super) fn probed(check: &HealthCheck, default_timeout: Duration) -> Probed {
         .iter()
         .find_map(|kind| (kind.made)(definition, timeout));
     match made {
-        Some(Ok(definition)) => Probed::As(definition),
-        Some(Err(error)) => Probed::As(Definition::Faulty(error.to_string().into())),
-        None => not_probed(check),
+        Some(Ok(definition)) => Probed::As(definition.into()),
+        Some(Err(error)) => faulty(&error),
+        None => match without_probes(check) {
+            Some(definition) => Probed::As(definition),
+            None => not_probed(check),
+        },
+    }
+}
+
+fn faulty(fault: &impl ToString) -> Probed {
+    let text = fault.to_string().into();
+    Probed::As(evenkeel_probe::Definition::Faulty(text).into())
+}
+
+/// What comes to its results in another way.
+fn without_probes(check: &HealthCheck) -> Option<Definition> {
+    let definition = &check.definition;
+    let (node, service) = (&definition.alias_node, &definition.alias_service);
+    if !node.is_empty() || !service.is_empty() {
+        // As Consul's agent has it, which means its own node then.
+        let node = if node.is_empty() { &check.node } else { node };
+        return Some(Definition::Alias(Aliased {
+            node: node.as_str().into(),
+            service: service.as_str().into(),
+        }));
+    }
+    // Something that somebody else probes has no silence of its own.
+    let is_probed = !definition.grpc.is_empty()
+        || !definition.h2ping.is_empty()
+        || !definition.docker_container_id.is_empty()
+        || !definition.script_args.is_empty()
+        || !definition.shell.is_empty()
+        || !definition.os_service.is_empty();
+    let silence = definition.ttl.get();
+    (!is_probed && !silence.is_zero()).then_some(Definition::Heartbeat { silence })
+}
+
+/// Fields that are set and have no effect on how the check is watched, so that
+/// nobody waits for one: another kind goes before theirs, or nobody knows them.
+pub(super) fn without_effect(check: &HealthCheck) -> Vec<&str> {
+    let definition = &check.definition;
+    let unused = |used: &[&str]| -> Vec<&str> {
+        let mut names: Vec<&str> = fields::given(definition)
+            .filter(|name| !fields::ANY_KIND.contains(name) && !used.contains(name))
+            .collect();
+        names.extend(definition.extra.keys().map(String::as_str));
+        names
+    };
+    let kind = KINDS
+        .iter()
+        .find(|kind| (kind.made)(definition, Duration::ZERO).is_some());
+    match (kind, without_probes(check)) {
+        (Some(kind), _) => unused(kind.fields),
+        (None, Some(Definition::Heartbeat { .. })) => unused(&["TTL", "Interval", "Timeout"]),
+        (None, Some(_)) => unused(&["AliasNode", "AliasService"]),
+        // The check as a whole is reported.
+        (None, None) => Vec::new(),
     }
 }
 
@@ -89,12 +149,10 @@ fn not_probed(check: &HealthCheck) -> Probed {
         ("docker", "a Docker check")
     } else if !definition.script_args.is_empty() || set(&definition.shell) {
         ("script", "a script check")
-    } else if set(&definition.alias_node) || set(&definition.alias_service) {
-        ("alias", "an alias check")
     } else if set(&definition.os_service) {
         ("os_service", "a check of an operating system's service")
-    } else if !definition.ttl.is_zero() || check.kind == "ttl" {
-        ("ttl", "a TTL check, which somebody else has to report")
+    } else if check.kind == "ttl" {
+        ("ttl", "a TTL check without a TTL")
     } else if definition == &CheckDefinition::default() {
         return Probed::Not {
             kind: "none",
@@ -116,6 +174,8 @@ fn not_probed(check: &HealthCheck) -> Probed {
 }
 
 #[cfg(test)]
+mod table;
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::metrics::UNSUPPORTED_KINDS;
@@ -124,6 +184,40 @@ mod tests {
 
     fn check(json: &str) -> HealthCheck {
         serde_json::from_str(json).unwrap()
+    }
+
+    fn probe(check: &HealthCheck) -> std::sync::Arc<evenkeel_probe::Definition> {
+        match probed(check, TIMEOUT) {
+            Probed::As(Definition::Probe(probe)) => probe,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_needs_no_probe_is_watched_all_the_same() {
+        let heartbeat = check(r#"{"Definition":{"TTL":"30s"}}"#);
+        let silence = Duration::from_secs(30);
+        assert_eq!(
+            probed(&heartbeat, TIMEOUT),
+            Probed::As(Definition::Heartbeat { silence })
+        );
+        for (json, node, service) in [
+            (
+                r#"{"Node":"n","Definition":{"AliasService":"s"}}"#,
+                "n",
+                "s",
+            ),
+            (r#"{"Node":"n","Definition":{"AliasNode":"m"}}"#, "m", ""),
+            (
+                r#"{"Definition":{"AliasNode":"m","AliasService":"s"}}"#,
+                "m",
+                "s",
+            ),
+        ] {
+            let (node, service) = (node.into(), service.into());
+            let alias = Definition::Alias(Aliased { node, service });
+            assert_eq!(probed(&check(json), TIMEOUT), Probed::As(alias), "{json}");
+        }
     }
 
     // P055: each field is honoured or reported.
@@ -135,7 +229,8 @@ mod tests {
                 "TLSServerName":"b.test","DisableRedirects":true,"OutputMaxSize":100,
                 "Interval":"5s","Timeout":"2s"}}"#,
         );
-        let Probed::As(Definition::Http(probe)) = probed(&check, TIMEOUT) else {
+        let probe_definition = probe(&check);
+        let evenkeel_probe::Definition::Http(probe) = &*probe_definition else {
             panic!("not HTTP")
         };
         assert_eq!(probe.url(), "https://10.0.0.1/h");
@@ -156,7 +251,7 @@ mod tests {
     fn http_goes_before_tcp_and_the_timeout_has_a_default() {
         let both = check(r#"{"Definition":{"HTTP":"http://a/","TCP":"a:1"}}"#);
         assert!(
-            matches!(probed(&both, TIMEOUT), Probed::As(Definition::Http(http))
+            matches!(&*probe(&both), evenkeel_probe::Definition::Http(http)
             if http.timeout() == TIMEOUT)
         );
     }
@@ -165,10 +260,8 @@ mod tests {
     #[test]
     fn tcp_with_tls_is_not_plain_tcp() {
         let tls = check(r#"{"Definition":{"TCP":"a:1","TCPUseTLS":true}}"#);
-        assert!(
-            matches!(probed(&tls, TIMEOUT), Probed::As(Definition::Tcp(tcp))
-            if tcp.tls().is_some())
-        );
+        assert!(matches!(&*probe(&tls), evenkeel_probe::Definition::Tcp(tcp)
+            if tcp.tls().is_some()));
     }
 
     #[test]
@@ -179,10 +272,7 @@ mod tests {
             r#"{"Definition":{"TCP":"nowhere"}}"#,
         ] {
             assert!(
-                matches!(
-                    probed(&check(json), TIMEOUT),
-                    Probed::As(Definition::Faulty(_))
-                ),
+                matches!(&*probe(&check(json)), evenkeel_probe::Definition::Faulty(_)),
                 "{json}"
             );
         }
@@ -199,9 +289,7 @@ mod tests {
                 "docker",
             ),
             (r#"{"Definition":{"ScriptArgs":["x"]}}"#, "script"),
-            (r#"{"Definition":{"AliasService":"s"}}"#, "alias"),
             (r#"{"Definition":{"OSService":"s"}}"#, "os_service"),
-            (r#"{"Definition":{"TTL":"30s"}}"#, "ttl"),
             (r#"{"Type":"ttl"}"#, "ttl"),
             ("{}", "none"),
             (r#"{"Definition":{"Carrier":"pigeon"}}"#, "other"),

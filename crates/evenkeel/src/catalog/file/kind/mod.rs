@@ -1,6 +1,7 @@
 //! What a check probes. One file per kind, with its keys; here is one line for
 //! each, and what all kinds have in common.
 
+mod alias;
 mod dns;
 mod http;
 mod icmp;
@@ -15,6 +16,10 @@ use evenkeel_probe::{Definition, DefinitionError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::config::duration;
+use crate::config::text::DurationText;
+
+pub use self::alias::Alias;
 pub use self::dns::Dns;
 pub use self::http::{Expect, HeaderValues, Http};
 pub use self::icmp::Icmp;
@@ -50,11 +55,24 @@ pub struct Kinds {
     #[schemars(example = &"gateway.example")]
     pub icmp: Option<TextOr<Icmp>>,
 
+    /// Not probed: somebody has to report at least as often, by
+    /// `PUT /v1/heartbeat/ID`; that nobody has is critical.
+    #[serde(default, with = "duration::option")]
+    #[schemars(with = "Option<DurationText>", example = &"5m")]
+    pub heartbeat: Option<Duration>,
+
+    /// Not probed: the worst of other checks.
+    #[serde(default)]
+    pub alias: Option<Alias>,
+
     /// How TLS is spoken: by an https URL, or to a tcp address, which without
     /// this table is connected to without TLS.
     #[serde(default)]
     pub tls: Option<Tls>,
 }
+
+/// A shorter one would be made as long by the least interval of the schedule.
+const LEAST_SILENCE: Duration = Duration::from_secs(1);
 
 /// What stands beside a kind's own keys.
 pub(super) struct Common<'a> {
@@ -89,6 +107,14 @@ pub(super) trait Kind {
 /// for the first key of the table that must be given.
 pub const KEYS: [&str; 5] = ["http", "tcp", "udp", "dns", "icmp"];
 
+/// The keys of checks that are not probed.
+const WITHOUT_PROBES: [&str; 2] = ["heartbeat", "alias"];
+
+/// All keys that say how a check comes to its results, as a list in a sentence.
+pub(super) fn all_keys() -> String {
+    [&KEYS[..], &WITHOUT_PROBES].concat().join(", ")
+}
+
 impl Kinds {
     /// The kinds whose keys are given.
     fn given(&self) -> impl Iterator<Item = &dyn Kind> {
@@ -112,10 +138,23 @@ impl Kinds {
     /// What is wrong, as pairs of the key (or nothing) and a sentence.
     pub(super) fn faults(&self) -> Vec<(String, String)> {
         let given: Vec<&dyn Kind> = self.given().collect();
-        let keys: Vec<&str> = given.iter().map(|kind| kind.key()).collect();
+        let without_probes = [
+            ("heartbeat", self.heartbeat.is_some()),
+            ("alias", self.alias.is_some()),
+        ];
+        let keys: Vec<&str> = given
+            .iter()
+            .map(|kind| kind.key())
+            .chain(
+                without_probes
+                    .iter()
+                    .filter(|(_, given)| *given)
+                    .map(|(key, _)| *key),
+            )
+            .collect();
         let mut faults = Vec::new();
         match &*keys {
-            [] => faults.push((String::new(), format!("has none of {}", KEYS.join(", ")))),
+            [] => faults.push((String::new(), format!("has none of {}", all_keys()))),
             [key] => {
                 let options = (*key != "http").then(|| self.http.options());
                 for option in options.into_iter().flatten() {
@@ -130,6 +169,21 @@ impl Kinds {
             }
             [one, other] => faults.push((String::new(), format!("has both {one} and {other}"))),
             keys => faults.push((String::new(), format!("has all of {}", keys.join(", ")))),
+        }
+        if self
+            .heartbeat
+            .is_some_and(|silence| silence < LEAST_SILENCE)
+        {
+            faults.push(("heartbeat".to_owned(), "must be at least 1s".to_owned()));
+        }
+        if let Some(alias) = &self.alias
+            && alias.node.is_none()
+            && alias.service.is_none()
+        {
+            faults.push((
+                "alias".to_owned(),
+                "has neither node nor service".to_owned(),
+            ));
         }
         let common = self.common(Duration::ZERO);
         faults.extend(given.iter().flat_map(|kind| kind.faults(&common)));
