@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use evenkeel_testkit::{Consul, eventually};
+use evenkeel_threshold::Status;
 use serde_json::json;
 
 use crate::catalog::{eventually_status, external, http, status, within};
@@ -167,7 +168,6 @@ fn unsupported_kinds_are_reported() {
             "docker",
             json!({"DockerContainerID": "c", "Shell": "sh", "ScriptArgs": ["true"], "Interval": "1s"}),
         ),
-        ("alias", json!({"AliasNode": "x", "AliasService": "y"})),
     ] {
         external(node, &definition).status("passing").put(&consul);
     }
@@ -182,12 +182,50 @@ fn unsupported_kinds_are_reported() {
         .map(|entry| entry.kind)
         .collect();
     kinds.sort();
-    assert_eq!(kinds, ["alias", "docker", "grpc"]);
+    assert_eq!(kinds, ["docker", "grpc"]);
     for kind in kinds {
         let series = format!("evenkeel_checks_unsupported{{kind=\"{kind}\"}}");
         assert_eq!(daemon.metric(&series) as u64, 1);
         assert_eq!(status(&consul, &kind).unwrap(), "passing");
     }
+    daemon.stop();
+}
+
+// P053: neither is probed, and neither loses its definition by being written.
+#[test]
+fn a_ttl_is_reported_to_us_and_an_alias_follows() {
+    let Some(consul) = Consul::start("a_ttl_is_reported_to_us_and_an_alias_follows") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    external("beats", &json!({"TTL": "3s"})).put(&consul);
+    external(
+        "follows",
+        &json!({"AliasNode": "beats", "AliasService": "beats-service"}),
+    )
+    .put(&consul);
+    let daemon = TestDaemon::start(settings(&consul.address(), dir.path()));
+    let check = consul.get_json("/v1/health/node/beats")[0]["CheckID"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    eventually("the report is taken", || {
+        daemon
+            .heartbeat(&check, "beats", Status::Passing)
+            .then_some(())
+    });
+    eventually("it is written", || {
+        (status(&consul, "beats")? == "passing").then_some(())
+    });
+    let kept = &consul.get_json("/v1/health/node/beats")[0]["Definition"]["TTL"];
+    // As 1.8.7 writes this one duration.
+    assert_eq!(kept, &json!(3_000_000_000_u64));
+    for node in ["beats", "follows"] {
+        eventually("silence is critical", || {
+            (status(&consul, node)? == "critical").then_some(())
+        });
+    }
+    assert_eq!(daemon.report().unsupported.len(), 0);
     daemon.stop();
 }
 

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use evenkeel::admin::AdminHandle;
+use evenkeel::admin::{AdminHandle, CheckPath, HeartbeatReport};
 use evenkeel::config::{CatalogKind, Settings};
 use evenkeel::daemon::Daemon;
 use evenkeel::environment::Environment;
 use evenkeel::exit::{Exit, Failure};
 use evenkeel::shutdown::Request;
 use evenkeel::status::{CheckStatus, Readiness, StatusFilter, StatusReport};
+use evenkeel_threshold::Status;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
@@ -73,6 +74,20 @@ impl TestDaemon {
                 .build()
                 .unwrap(),
         }
+    }
+
+    /// Reports how a check is; whether that was taken.
+    pub(crate) fn heartbeat(&self, check: &str, node: &str, status: Status) -> bool {
+        let report = HeartbeatReport {
+            path: CheckPath {
+                check: check.to_owned(),
+                node: Some(node.to_owned()),
+                ..CheckPath::default()
+            },
+            status,
+            output: "done".to_owned(),
+        };
+        self.asking.block_on(self.admin.report(report)) == Some(Ok(()))
     }
 
     pub(crate) fn report(&self) -> StatusReport {

@@ -134,7 +134,7 @@ http = "http://127.0.0.1/"
 expect = { status = "200-299,401", body = "up", not_body = "down", json = { "/a" = "b" }, headers = { Server = "nginx" }, warning_after = "500ms", critical_after = "2s" }
 "#;
     let (view, _) = to_view(text, &Settings::default());
-    let Definition::Http(http) = &*view.checks[0].check.definition else {
+    let Some(Definition::Http(http)) = view.checks[0].check.definition.probe() else {
         panic!("not HTTP")
     };
     let expect = http.expect().unwrap();
