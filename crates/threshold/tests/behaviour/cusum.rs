@@ -230,3 +230,75 @@ fn with_cusums_word(outlook: evenkeel_threshold::Outlook) -> evenkeel_threshold:
         other => other,
     }
 }
+
+/// The weights of a failure and of a success, as the sums show them.
+fn weights(rule: &Cusum) -> (f64, f64) {
+    let mut state = rule.start(Status::Passing, FirstResult::Counted, NOW);
+    rule.observe(&mut state, Status::Critical.into(), NOW);
+    let failure = state.failure_sum();
+    rule.observe(&mut state, Status::Passing.into(), NOW);
+    (failure, failure - state.failure_sum())
+}
+
+/// The mean number of results until the sum of the weights leaves (b, a), where
+/// each fails with probability `p` by itself: exactly, over how many failed and
+/// how many did not.
+fn results_to_a_decision((failure, success): (f64, f64), a: f64, b: f64, p: f64) -> f64 {
+    let mut open = HashMap::from([((0_u32, 0_u32), 1.0)]);
+    let (mut mean, mut number) = (0.0, 0.0);
+    while open.values().sum::<f64>() > 1e-12 {
+        number += 1.0;
+        let mut next = HashMap::new();
+        for ((failed, passed), mass) in open {
+            for (place, probability) in [((failed + 1, passed), p), ((failed, passed + 1), 1.0 - p)]
+            {
+                let sum = f64::from(place.0) * failure - f64::from(place.1) * success;
+                if sum >= a || sum <= b {
+                    mean += number * mass * probability;
+                } else {
+                    *next.entry(place).or_default() += mass * probability;
+                }
+            }
+        }
+        open = next;
+    }
+    mean
+}
+
+/// Wald's test decides once, between two bounds; a cumulative sum is the form of it
+/// that runs for ever. Both have the same weights.
+#[test]
+fn the_weights_are_those_of_walds_test() {
+    type Row = ((f64, f64), [&'static str; 4], u32, u32);
+    let table: [Row; 2] = [
+        ((1e-4, 1e-3), ["9.209", "-6.908", "6.12", "7.17"], 4, 6),
+        ((1e-3, 1e-2), ["6.898", "-4.604", "4.52", "4.77"], 3, 4),
+    ];
+    for ((alpha, beta), [a_printed, b_printed, broken, fine], hard, clean) in table {
+        let a = ((1.0 - beta) / alpha).ln();
+        let b = (beta / (1.0 - alpha)).ln();
+        // The table cuts the lower bounds.
+        assert!((a - a_printed.parse::<f64>().unwrap()).abs() < 1e-3, "{a}");
+        assert!((b - b_printed.parse::<f64>().unwrap()).abs() < 2e-3, "{b}");
+        let rule = cusum(0.05, 0.7, a);
+        let weights = weights(&rule);
+        // The table has Wald's approximation: as if a decision fell on its bound.
+        let drift = |p| p * weights.0 - (1.0 - p) * weights.1;
+        let if_broken = ((1.0 - beta) * a + beta * b) / drift(0.7);
+        let if_fine = ((1.0 - alpha) * b + alpha * a) / drift(0.05);
+        assert_prints(if_broken, broken, "mean probes if broken");
+        assert_prints(if_fine, fine, "mean probes if fine");
+        // Exactly it takes longer, by no more than one result beyond the bound.
+        for (p, approximate, beyond) in [(0.7, if_broken, weights.0), (0.05, if_fine, weights.1)] {
+            let exact = results_to_a_decision(weights, a, b, p);
+            let most = approximate + beyond / drift(p).abs();
+            assert!((approximate..most).contains(&exact), "p {p}: {exact}");
+        }
+        // A hard failure only adds up, so the running form takes as many.
+        assert_eq!(
+            first(&play_counted(&rule, "FFFFFFFF"), 'C'),
+            Some(hard as usize)
+        );
+        assert_eq!((-b / weights.1).ceil(), f64::from(clean));
+    }
+}

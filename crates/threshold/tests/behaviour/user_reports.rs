@@ -1,7 +1,9 @@
 //! Reports of users of such systems, as tests.
 
+use std::time::Duration;
+
 use evenkeel_threshold::{
-    AnyStrategy, Consecutive, Counts, FirstResult, Leaky, Outlook, Status, Strategy,
+    AnyStrategy, Consecutive, Counts, FirstResult, Leaky, Observation, Outlook, Status, Strategy,
 };
 
 use crate::support::{
@@ -141,4 +143,54 @@ fn one_failure_in_a_hundred_writes_nothing() {
     // Without damping it is reported, for those who ask for that.
     assert_eq!(play_counted(&Leaky::default(), "PFP"), "PCP");
     assert_eq!(play_counted(&Consecutive::default(), "PFP"), "PCP");
+}
+
+// P116: a target that drains says so with a good answer; that must not wait for
+// failures to add up, and whether it is a warning or critical is the prober's to say.
+#[test]
+fn a_target_that_says_it_drains_is_out_at_once() {
+    for drained in [Status::Warning, Status::Critical] {
+        let rule = consecutive(5, 2);
+        let mut state = rule.start(Status::Passing, FirstResult::Counted, NOW);
+        let change = rule.observe(&mut state, Observation::immediate(drained), NOW);
+        assert_eq!(change.map(|change| change.to), Some(drained));
+        // And it is not back with the first good answer.
+        assert_eq!(rule.observe(&mut state, Status::Passing.into(), NOW), None);
+        assert_eq!(rule.reported(&state), drained);
+    }
+}
+
+// P125: three masters, each passing and failing in turn out of step with the
+// others; an address that follows whoever passes would go to and fro.
+#[test]
+fn the_chosen_of_several_that_alternate_stay_the_same() {
+    let choices = |rule: AnyStrategy| {
+        let mut states = [Status::Passing, Status::Critical, Status::Critical]
+            .map(|reported| rule.start(reported, FirstResult::Counted, NOW));
+        let mut chosen: Vec<Vec<usize>> = Vec::new();
+        for round in 0..60_u64 {
+            let now = NOW.saturating_add(Duration::from_secs(round * 2));
+            for (instance, state) in states.iter_mut().enumerate() {
+                let good = (round + instance as u64).is_multiple_of(2);
+                let status = if good {
+                    Status::Passing
+                } else {
+                    Status::Critical
+                };
+                rule.observe(state, status.into(), now);
+            }
+            let passing = |&instance: &usize| rule.reported(&states[instance]) == Status::Passing;
+            chosen.push((0..3).filter(passing).collect());
+        }
+        chosen.dedup();
+        chosen.len()
+    };
+    let strategy = |text| AnyStrategy::parse(text).expect("a strategy");
+    assert!(
+        choices(strategy("consecutive:down=1,up=1")) > 50,
+        "as it was"
+    );
+    assert_eq!(choices(strategy("consecutive:down=3,up=2")), 1);
+    // With a recovery at the first success, the penalty holds it from the sixth flap on.
+    assert!(choices(strategy("penalty:down=1,up=1")) < 16);
 }

@@ -48,6 +48,42 @@ fn a_window_takes_so_many_probes_to_a_false_flip() {
     }
 }
 
+/// All ways in which the results of a full window can fall.
+#[test]
+fn without_hysteresis_a_full_window_is_critical_as_often_as_the_binomial_tail_says() {
+    let choose = |n: u32, k: u32| (0..k).fold(1.0, |c, i| c * f64::from(n - i) / f64::from(i + 1));
+    for (failures, size) in [(2, 3), (3, 5), (4, 5), (5, 10), (7, 10), (8, 10)] {
+        let rule = window(failures, size, failures - 1);
+        for p in P {
+            let tail: f64 = (failures..=size)
+                .map(|i| choose(size, i) * p.powi(i as i32) * (1.0 - p).powi((size - i) as i32))
+                .sum();
+            let mut critical = 0.0;
+            for way in 0..1_u32 << size {
+                let mut state = rule.start(Status::Passing, FirstResult::Counted, NOW);
+                let mut probability = 1.0;
+                for result in 0..size {
+                    let failed = way >> result & 1 == 1;
+                    probability *= if failed { p } else { 1.0 - p };
+                    let status = if failed {
+                        Status::Critical
+                    } else {
+                        Status::Passing
+                    };
+                    rule.observe(&mut state, status.into(), NOW);
+                }
+                if rule.reported(&state) == Status::Critical {
+                    critical += probability;
+                }
+            }
+            assert!(
+                (critical - tail).abs() <= 1e-12 * tail.max(1e-12),
+                "{failures} of {size}, p {p}: {critical} is not {tail}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_hard_failure_takes_as_many_probes_as_failures_are_wanted() {
     for failures in 1..=6 {
