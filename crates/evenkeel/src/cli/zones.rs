@@ -183,6 +183,10 @@ fn calculated(
     let pair = zones
         .pair(now, &upstream, &callers, rule)
         .map_err(|full| full.to_string())?;
+    // Changes are gathered for a moment; here there is nothing to wait for.
+    while let Some(due) = zones.poll_timeout() {
+        zones.handle_timeout(due);
+    }
     let pair = pair.borrow();
     Ok(report(&pair, arguments.zone.as_deref()))
 }

@@ -46,15 +46,20 @@ fn head(text: &mut String, report: &PairReport) {
         rule,
         ..
     } = report;
+    let (callers, upstream) = (shown(callers), shown(upstream));
     let _ = writeln!(text, "{callers} → {upstream}   rule {rule}\n");
     let whole = [report.degraded.as_ref(), report.failure.as_ref()];
     for line in whole.into_iter().flatten().chain(&report.faults) {
-        let _ = writeln!(text, "! {line}");
+        let _ = writeln!(text, "! {}", shown(line));
     }
 }
 
-pub(super) fn shown(zone: &str) -> &str {
-    if zone.is_empty() { "(no zone)" } else { zone }
+/// A name as it may go to a terminal: without what would command it.
+pub(super) fn shown(name: &str) -> String {
+    match name {
+        "" => "(no zone)".to_owned(),
+        name => name.replace(char::is_control, "\u{fffd}"),
+    }
 }
 
 /// Callers of a zone, by their part of all; requests are in proportion.
@@ -154,12 +159,12 @@ fn matrix(text: &mut String, report: &PairReport) {
         report
             .places
             .iter()
-            .map(|place| shown(&place.zone.to_string()).to_owned()),
+            .map(|place| shown(&place.zone.to_string())),
     );
     first.extend(["CALLERS".to_owned(), "MODE".to_owned()]);
     rows.push(first);
     for zone in &report.zones {
-        let mut cells = vec![shown(&zone.zone.to_string()).to_owned()];
+        let mut cells = vec![shown(&zone.zone.to_string())];
         cells.extend(row(report, zone).into_iter().map(|share| match share {
             0.0 => "·".to_owned(),
             share => percent(share),
@@ -202,18 +207,14 @@ pub fn draw_comparison(reports: &[PairReport]) -> String {
     let Some(one) = reports.first() else {
         return text;
     };
-    let _ = writeln!(text, "{} → {}\n", one.callers, one.upstream);
+    let _ = writeln!(text, "{} → {}\n", shown(&one.callers), shown(&one.upstream));
     let mut rows = vec![vec![
         "RULE".to_owned(),
         "STAYS LOCAL".to_owned(),
         "FULLEST ENDPOINT".to_owned(),
         "NO ENDPOINT".to_owned(),
     ]];
-    rows[0].extend(
-        one.zones
-            .iter()
-            .map(|zone| shown(&zone.zone.to_string()).to_owned()),
-    );
+    rows[0].extend(one.zones.iter().map(|zone| shown(&zone.zone.to_string())));
     for report in reports {
         let (local, fullest, no_host) = totals(report);
         let mut cells = vec![

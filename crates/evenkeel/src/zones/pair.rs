@@ -37,6 +37,22 @@ enum Planned {
     Failed(String),
 }
 
+impl Planned {
+    /// Whether the requests of this calling service go to the same places, whatever
+    /// there is for others in the plan.
+    fn splits_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Plan(plan, service), Self::Plan(other, place)) => {
+                let elsewhere = Locality::new("\0", "\0", "\0");
+                plan.priorities() == other.priorities()
+                    && plan.splits(*service).eq(other.splits(*place))
+                    && plan.split(*service, &elsewhere) == other.split(*place, &elsewhere)
+            }
+            (one, other) => one == other,
+        }
+    }
+}
+
 /// Envoy's counters of recalculations, for each zone of the callers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recalculations {
@@ -140,8 +156,16 @@ impl PairView {
 pub(super) struct Group {
     rule: RuleName,
     /// In the order in which they came, which is that of the plan.
-    callers: Vec<(Arc<str>, Recalculations)>,
+    callers: Vec<Caller>,
     publisher: Publisher,
+}
+
+#[derive(Debug)]
+struct Caller {
+    name: Arc<str>,
+    recalculations: Recalculations,
+    /// What was told last: versions of callers and endpoints, and the plan.
+    told: Option<(u64, u64, Planned)>,
 }
 
 impl Group {
@@ -154,11 +178,15 @@ impl Group {
     }
 
     pub(super) fn add(&mut self, callers: Arc<str>) {
-        self.callers.push((callers, Recalculations::default()));
+        self.callers.push(Caller {
+            name: callers,
+            recalculations: Recalculations::default(),
+            told: None,
+        });
     }
 
     pub(super) fn remove(&mut self, callers: &str, settings: &RuleSettings) {
-        self.callers.retain(|(name, _)| **name != *callers);
+        self.callers.retain(|caller| *caller.name != *callers);
         // Its plan names services by their place.
         self.publisher = Publisher::new(settings.limits);
     }
@@ -168,7 +196,7 @@ impl Group {
     }
 
     pub(super) fn calls(&self, service: &str) -> bool {
-        self.callers.iter().any(|(name, _)| **name == *service)
+        self.callers.iter().any(|caller| *caller.name == *service)
     }
 
     /// Whether weights are on their way, in steps: recalculate again when the
@@ -177,7 +205,9 @@ impl Group {
         self.publisher.under_way()
     }
 
-    /// The views from now on, in the order of the callers.
+    /// The views that are others from now on. One that nothing has changed for is
+    /// not among them: that somebody else asks is no news, and no recalculation
+    /// in an Envoy.
     pub(super) fn recalculate(
         &mut self,
         settings: &RuleSettings,
@@ -185,34 +215,44 @@ impl Group {
         view: impl Fn(&str) -> Arc<ServiceView>,
         version: u64,
     ) -> Vec<(Arc<str>, PairView)> {
-        let callers: Vec<_> = self.callers.iter().map(|(name, _)| view(name)).collect();
-        let planned = self.plan(settings, upstream, &callers);
-        let services = self.callers.iter_mut().zip(callers).enumerate();
-        services
-            .map(|(service, ((name, recalculations), callers))| {
-                let planned = match (self.rule.envoy(), &planned) {
-                    (Some(envoy), _) => Planned::Envoy(envoy),
-                    (None, Ok(plan)) => Planned::Plan(Arc::clone(plan), service),
-                    (None, Err(why)) => Planned::Failed(why.clone()),
-                };
-                let mut view = PairView {
-                    version,
-                    rule: self.rule,
-                    callers,
-                    upstream: Arc::clone(upstream),
-                    recalculations: Recalculations::default(),
-                    planned,
-                };
-                for (zone, _) in view.callers.callers.iter() {
-                    let closed = view.gates(zone).into_iter().find(|check| check.closed);
-                    for counter in recalculation_counters(closed.map(|check| check.gate)) {
-                        recalculations.count(zone, counter);
-                    }
+        let callers: Vec<_> = self
+            .callers
+            .iter()
+            .map(|caller| view(&caller.name))
+            .collect();
+        let plan = self.plan(settings, upstream, &callers);
+        let mut views = Vec::new();
+        for (service, (caller, callers)) in self.callers.iter_mut().zip(callers).enumerate() {
+            let planned = match (self.rule.envoy(), &plan) {
+                (Some(envoy), _) => Planned::Envoy(envoy),
+                (None, Ok(plan)) => Planned::Plan(Arc::clone(plan), service),
+                (None, Err(why)) => Planned::Failed(why.clone()),
+            };
+            let now = (callers.version, upstream.version, planned);
+            if caller.told.as_ref().is_some_and(|told| {
+                (told.0, told.1) == (now.0, now.1) && told.2.splits_like(&now.2)
+            }) {
+                continue;
+            }
+            let mut view = PairView {
+                version,
+                rule: self.rule,
+                callers,
+                upstream: Arc::clone(upstream),
+                recalculations: Recalculations::default(),
+                planned: now.2.clone(),
+            };
+            caller.told = Some(now);
+            for (zone, _) in view.callers.callers.iter() {
+                let closed = view.gates(zone).into_iter().find(|check| check.closed);
+                for counter in recalculation_counters(closed.map(|check| check.gate)) {
+                    caller.recalculations.count(zone, counter);
                 }
-                view.recalculations = recalculations.clone();
-                (Arc::clone(name), view)
-            })
-            .collect()
+            }
+            view.recalculations = caller.recalculations.clone();
+            views.push((Arc::clone(&caller.name), view));
+        }
+        views
     }
 
     fn plan(

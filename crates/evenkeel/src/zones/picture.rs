@@ -39,7 +39,7 @@ pub fn flow_picture(report: &PairReport) -> String {
     let names: Vec<String> = report
         .places
         .iter()
-        .map(|place| shown(&place.zone.to_string()).to_owned())
+        .map(|place| shown(&place.zone.to_string()))
         .collect();
     let sent: Vec<f64> = (0..zones)
         .map(|from| (0..zones).map(|to| flow(from, to)).sum())

@@ -309,6 +309,29 @@ fn joint_weighs_all_callers_of_an_upstream_against_each_other() {
 }
 
 #[test]
+fn that_somebody_else_asks_is_no_news() {
+    for rule in RuleName::ALL {
+        let mut rig = Rig::new();
+        let pair = rig.pair("api", "web", rule);
+        rig.set("web", passing(&["a1", "b1"]));
+        rig.set("api", passing(&["a2", "a3", "b2", "b3"]));
+        rig.after(100);
+        let before = Arc::clone(&pair.borrow());
+        for other in ["x", "y"] {
+            rig.pair("api", other, rule);
+            rig.after(1_000);
+        }
+        // `joint` weighs them all; nobody calls from x and y, so that moves nothing.
+        assert_eq!(pair.borrow().version, before.version, "{rule}");
+        assert_eq!(
+            pair.borrow().recalculations,
+            before.recalculations,
+            "{rule}"
+        );
+    }
+}
+
+#[test]
 fn bounded_weights_move_a_step_each_second() {
     let mut rig = Rig::new();
     let pair = rig.pair("api", "web", RuleName::Bounded);

@@ -1,6 +1,7 @@
 use std::fmt::Write as _;
 
 use super::Verdict;
+use crate::zones::draw::shown;
 
 /// A verdict for people.
 pub fn draw_verdict(verdict: &Verdict) -> String {
@@ -49,7 +50,7 @@ pub fn draw_verdict(verdict: &Verdict) -> String {
         let _ = writeln!(
             out,
             "{:<width$}   {:>9}   {:>8}   {}",
-            zone.zone.to_string(),
+            shown(&zone.zone.to_string()),
             percent(zone.predicted),
             zone.observed.map_or_else(|| "·".to_owned(), percent),
             zone.sigmas

@@ -102,7 +102,11 @@ impl Proxy {
                 .filter(|name| !name.is_empty())
         });
         let node = &info["node"]["locality"];
-        let (settings, impossible) = policy(found);
+        let (settings, mut impossible) = policy(found);
+        if local_cluster == Some(cluster) {
+            let text = "the called cluster is that of the callers itself, which Envoy does not route by zone";
+            impossible = Some(text.to_owned());
+        }
         Ok(Self {
             version: version(info["version"].as_str().unwrap_or("unknown")),
             workers: number(&info["command_line_options"]["concurrency"]).unwrap_or(1),
@@ -129,8 +133,13 @@ fn clusters_of(part: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn runtime_keys(runtime: &Value) -> Runtime {
-    // A value that is no whole number is one that Envoy ignores.
-    let key = |key: &str| number(&runtime["entries"][key]["final_value"]);
+    // Envoy cuts a fraction, and ignores what is no number.
+    let key = |key: &str| {
+        let value = &runtime["entries"][key]["final_value"];
+        let fraction = || value.as_str()?.parse::<f64>().ok();
+        let cut = |value: f64| (value >= 0.0).then(|| value.trunc().to_string().parse().ok())?;
+        number(value).or_else(|| fraction().and_then(cut))
+    };
     Runtime {
         zone_routing_enabled: key("upstream.zone_routing.enabled"),
         min_cluster_size: key("upstream.zone_routing.min_cluster_size"),
@@ -143,8 +152,8 @@ fn runtime_keys(runtime: &Value) -> Runtime {
 fn policy(cluster: &Value) -> (Settings, Option<String>) {
     let common = &cluster["common_lb_config"];
     let mut settings = Settings::ENVOY;
-    if let Some(percent) = common["healthy_panic_threshold"]["value"].as_f64() {
-        settings.healthy_panic_threshold = cut(percent);
+    if let Some(percent) = percent(&common["healthy_panic_threshold"]) {
+        settings.healthy_panic_threshold = percent;
     }
     let factor = &cluster["load_assignment"]["policy"]["overprovisioning_factor"];
     if let Some(factor) =
@@ -152,31 +161,22 @@ fn policy(cluster: &Value) -> (Settings, Option<String>) {
     {
         settings.overprovisioning_factor = factor;
     }
-    let typed = cluster["load_balancing_policy"]["policies"][0]["typed_extension_config"].clone();
-    if typed.is_object() {
-        let config = &typed["typed_config"];
+    if let Some(config) = typed_policy(&cluster["load_balancing_policy"], 0) {
         let kind = config["@type"].as_str().unwrap_or_default();
-        let knows_zones = ["RoundRobin", "LeastRequest", "Random"]
-            .iter()
-            .any(|name| kind.ends_with(&format!(".{name}")));
         let locality = &config["locality_lb_config"];
-        // Random has it under another name.
-        let zone_aware = &locality["zone_aware_lb_config"];
-        let impossible = if !knows_zones {
+        let impossible = if !is_any_of(kind, &ZONE_AWARE) {
             Some(format!(
                 "the load balancing policy {kind:?} has no zone-aware routing"
             ))
         } else if locality["locality_weighted_lb_config"].is_object() {
             Some(WEIGHTED.to_owned())
-        } else if !zone_aware.is_object() {
-            Some(
-                "the load balancing policy has no locality_lb_config.zone_aware_lb_config"
-                    .to_owned(),
-            )
         } else {
             None
         };
-        return (zone_aware_settings(settings, zone_aware), impossible);
+        return (
+            zone_aware_settings(settings, &locality["zone_aware_lb_config"]),
+            impossible,
+        );
     }
     let name = cluster["lb_policy"].as_str().unwrap_or("ROUND_ROBIN");
     let impossible = if !["ROUND_ROBIN", "LEAST_REQUEST", "RANDOM"].contains(&name) {
@@ -194,12 +194,44 @@ fn policy(cluster: &Value) -> (Settings, Option<String>) {
     )
 }
 
+/// Typed policies that route by zone.
+const ZONE_AWARE: [&str; 3] = ["RoundRobin", "LeastRequest", "Random"];
+
+/// Others that Envoy knows; one that it does not know it passes over.
+const OTHERS: [&str; 6] = [
+    "RingHash",
+    "Maglev",
+    "ClusterProvided",
+    "WrrLocality",
+    "ClientSideWeightedRoundRobin",
+    "OverrideHost",
+];
+
+fn is_any_of(kind: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| kind.ends_with(&format!(".{name}")))
+}
+
+/// The typed policy that is in force: the first that Envoy knows, within a subset
+/// policy the one for each subset.
+fn typed_policy(policy: &Value, depth: u32) -> Option<&Value> {
+    let policies = policy["policies"].as_array()?.iter();
+    let configs = policies.map(|policy| &policy["typed_extension_config"]["typed_config"]);
+    let mut known = configs.filter_map(|config| {
+        let kind = config["@type"].as_str()?;
+        match kind.ends_with(".Subset") && depth < 4 {
+            true => typed_policy(&config["subset_lb_policy"], depth + 1),
+            false => (is_any_of(kind, &ZONE_AWARE) || is_any_of(kind, &OTHERS)).then_some(config),
+        }
+    });
+    known.next()
+}
+
 const WEIGHTED: &str =
     "the cluster has locality_weighted_lb_config: it follows the weights of the assignment";
 
 fn zone_aware_settings(mut settings: Settings, config: &Value) -> Settings {
-    if let Some(percent) = config["routing_enabled"]["value"].as_f64() {
-        settings.routing_enabled = cut(percent);
+    if let Some(percent) = percent(&config["routing_enabled"]) {
+        settings.routing_enabled = percent;
     }
     if let Some(size) = number(&config["min_cluster_size"]) {
         settings.min_cluster_size = MinClusterSize::Hosts(size);
@@ -218,9 +250,13 @@ fn zone_aware_settings(mut settings: Settings, config: &Value) -> Settings {
     settings.with_deprecated_force(config["force_locality_direct_routing"] == true)
 }
 
-/// A percentage as Envoy cuts it; what is none counts as all.
-fn cut(percent: f64) -> Percent {
-    Percent::from_config(percent).unwrap_or(Percent::HUNDRED)
+/// A percentage as Envoy cuts it. One of 0 is shown as an empty table, and what
+/// Envoy would not take counts as all.
+fn percent(setting: &Value) -> Option<Percent> {
+    setting.is_object().then(|| {
+        let percent = setting["value"].as_f64().unwrap_or(0.0);
+        Percent::from_config(percent).unwrap_or(Percent::HUNDRED)
+    })
 }
 
 /// Hosts, requests and counters at one moment.
@@ -263,8 +299,12 @@ impl Seen {
                     cluster: proxy.cluster.clone(),
                     error,
                 })?;
-            seen.requests
-                .insert(host.address, (host.locality, host.requests));
+            // An address can be there twice.
+            let mut key = host.address;
+            while seen.requests.contains_key(&key) {
+                key.push('+');
+            }
+            seen.requests.insert(key, (host.locality, host.requests));
         }
         if let Some(local) = &proxy.local_cluster {
             let mut callers = Members::new();

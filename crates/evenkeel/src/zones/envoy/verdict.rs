@@ -314,11 +314,54 @@ mod tests {
         assert!(reason.contains("routing_enabled"), "{reason}");
         let (reason, _) = with(r#""locality_weighted_lb_config": {}"#, none);
         assert!(reason.contains("locality_weighted"), "{reason}");
+        // Envoy shows a percentage of 0 so.
+        let (reason, _) = with(r#""zone_aware_lb_config": {"routing_enabled": {}}"#, none);
+        assert!(reason.contains("routing_enabled"), "{reason}");
+        let half = r#"{"entries":{"upstream.zone_routing.enabled":{"final_value":"0.5"}}}"#;
+        let (reason, _) = with(r#""zone_aware_lb_config": {}"#, half);
+        assert!(reason.contains("routing_enabled"), "{reason}");
         // Runtime keys win.
         let runtime = r#"{"entries":{"upstream.zone_routing.min_cluster_size":
             {"final_value":"9","layer_values":["9"]}}}"#;
         let (reason, _) = with(r#""zone_aware_lb_config": {}"#, runtime);
         assert_eq!(reason, "6 of the 9 healthy endpoints that it takes");
+    }
+
+    // Each seen on the real Envoy 1.40.0.
+    #[test]
+    fn the_typed_policy_that_is_in_force_decides() {
+        let typed = |policies: &str| {
+            let text = String::from_utf8(CONFIG.to_vec()).unwrap();
+            let old = r#""common_lb_config": {"#;
+            assert!(text.contains(old));
+            let new = format!(r#""load_balancing_policy": {{"policies": [{policies}]}}, {old}"#);
+            let text = text.replace(old, &new);
+            Proxy::read("api", INFO, text.as_bytes(), RUNTIME).unwrap()
+        };
+        let policy = |name: &str, rest: &str| {
+            format!(
+                r#"{{"typed_extension_config": {{"typed_config":
+                    {{"@type": "type.googleapis.com/envoy.extensions.x.v3.{name}"{rest}}}}}}}"#
+            )
+        };
+        let round_robin = policy("RoundRobin", "");
+        assert_eq!(typed(&round_robin).impossible, None);
+        let unknown_first = format!("{}, {round_robin}", policy("Mine", ""));
+        assert_eq!(typed(&unknown_first).impossible, None);
+        let inner = format!(r#", "subset_lb_policy": {{"policies": [{round_robin}]}}"#);
+        assert_eq!(typed(&policy("Subset", &inner)).impossible, None);
+        let said = typed(&policy("RingHash", "")).impossible.unwrap();
+        assert!(said.contains("RingHash"), "{said}");
+        let weighted = r#", "locality_lb_config": {"locality_weighted_lb_config": {}}"#;
+        let said = typed(&policy("RoundRobin", weighted)).impossible.unwrap();
+        assert!(said.contains("locality_weighted"), "{said}");
+    }
+
+    #[test]
+    fn callers_among_themselves_are_not_routed_by_zone() {
+        let proxy = Proxy::read("web", INFO, CONFIG, RUNTIME).unwrap();
+        let seen = seen(&proxy);
+        assert!(!verdict(&proxy, &seen, &seen, 1.0).is_good());
     }
 
     #[test]
