@@ -192,6 +192,20 @@ impl Dwell {
         Some(state.changed.get().saturating_add(time))
     }
 
+    /// Whether the status may not change yet.
+    fn holds(&self, state: &DwellState, now: Timestamp) -> bool {
+        const MILLISECOND: Duration = Duration::from_millis(1);
+        // Mostly the time is far from over, which takes no multiplication to tell.
+        // (The end of the clock is the end of every time.)
+        if state.direction == Direction::Worse && now.as_millis() < u64::MAX {
+            let since = now.saturating_since(state.changed.get());
+            if since.saturating_add(MILLISECOND) < self.0.after_failure {
+                return true;
+            }
+        }
+        self.held_until(state).is_some_and(|until| now < until)
+    }
+
     /// The number of failures left at `now`, one more for a new one.
     fn number_at(&self, state: &DwellState, now: Timestamp) -> u8 {
         if state.reported != Status::Passing {
@@ -291,8 +305,7 @@ impl Strategy for Dwell {
             Ordering::Less => self.0.successes,
             _ => self.0.failures,
         };
-        let free = self.held_until(state).is_none_or(|until| now >= until);
-        if free && state.run >= needed {
+        if state.run >= needed && !self.holds(state, now) {
             self.change(state, result, now)
         } else {
             None
