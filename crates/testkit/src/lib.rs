@@ -4,6 +4,7 @@
 //!   its own, killed and started again as a test wants, gone when the test is.
 //! * [`Envoy`]: a real Envoy with a bootstrap of the test's, [`Origin`]s for it
 //!   to call and a [`Caller`] to call it.
+//! * `Docker`: a real Docker Engine of its own, with one image (Unix).
 //! * [`Stub`]: an HTTP server that does what a real one cannot be made to do:
 //!   cut answers, garbage, endless bodies, silence.
 //! * [`eventually`]: waits for a condition under a generous deadline.
@@ -18,6 +19,8 @@
 //! ```
 
 mod consul;
+#[cfg(unix)]
+mod docker;
 mod envoy;
 mod http;
 mod origin;
@@ -26,6 +29,8 @@ mod stub;
 mod wait;
 
 pub use consul::{Builder, Consul, consul_binary};
+#[cfg(unix)]
+pub use docker::Docker;
 pub use envoy::{Envoy, envoy_binary, filled};
 pub use http::request;
 pub use origin::{Caller, Origin};
