@@ -57,6 +57,17 @@ pub(crate) fn excerpt(text: &str) -> &str {
     &text[..end]
 }
 
+/// The start of a text that a peer sent, on one line.
+#[cfg(any(feature = "grpc", feature = "docker"))]
+pub(crate) fn line(text: &str) -> Cow<'_, str> {
+    let start = excerpt(text.trim());
+    if start.contains(char::is_control) {
+        start.replace(char::is_control, " ").into()
+    } else {
+        start.into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

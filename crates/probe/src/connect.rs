@@ -97,7 +97,7 @@ async fn lookup(
     progress: &mut Progress,
 ) -> Result<Vec<SocketAddr>, Failure> {
     progress.enter(Phase::Resolve);
-    progress.name = Some(name.to_owned());
+    progress.name = Some(name.into());
     progress.address = None;
     let found = resolve(name, resolver).await?;
     let allowed: Vec<SocketAddr> = found

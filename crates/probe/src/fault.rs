@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::report::{Cause, Phase};
 
 /// Why a probe ended before there was an answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Failure {
     /// `None`: the target's fault.
     pub(crate) cause: Option<Cause>,
@@ -112,6 +112,9 @@ pub(crate) fn describe(error: &io::Error) -> String {
 /// What the time ran out on, in Go's words where it has any.
 pub(crate) fn timed_out(progress: &Progress) -> String {
     const EXCEEDED: &str = "context deadline exceeded";
+    if let Some(what) = progress.waiting_for {
+        return format!("{}: {EXCEEDED}", what.as_str());
+    }
     match (progress.phase(), progress.address, &progress.name) {
         (Phase::Resolve, _, Some(name)) => format!("dial tcp: lookup {name}: {EXCEEDED}"),
         (Phase::Connect, Some(address), _) => format!("dial tcp {address}: connect: {EXCEEDED}"),
@@ -122,6 +125,7 @@ pub(crate) fn timed_out(progress: &Progress) -> String {
         (Phase::Transfer, ..) => {
             format!("{EXCEEDED} (Client.Timeout or context cancellation while reading body)")
         }
+        (Phase::Run, ..) => format!("running the command: {EXCEEDED}"),
         (Phase::Resolve | Phase::Connect, ..) => format!("dial tcp: {EXCEEDED}"),
     }
 }

@@ -39,13 +39,21 @@
 //! probes but TLS configurations and the resolver's setup.
 
 mod capture;
+#[cfg(any(feature = "docker", all(feature = "script", unix)))]
+mod command;
 mod connect;
 mod datagram;
 mod definition;
 mod dns;
 pub mod duration;
 mod fault;
+#[cfg(feature = "grpc")]
+mod grpc;
+#[cfg(feature = "h2ping")]
+mod h2ping;
 mod http;
+#[cfg(any(feature = "grpc", feature = "h2ping"))]
+mod http2;
 #[cfg(feature = "icmp")]
 mod icmp;
 mod kind;
@@ -59,6 +67,14 @@ mod tcp;
 mod tls;
 mod udp;
 
+#[cfg(feature = "docker")]
+pub use definition::DockerCheck;
+#[cfg(feature = "grpc")]
+pub use definition::GrpcCheck;
+#[cfg(feature = "h2ping")]
+pub use definition::H2PingCheck;
+#[cfg(all(feature = "script", unix))]
+pub use definition::ScriptCheck;
 pub use definition::{
     DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, Definition, DefinitionError, DnsCheck, DnsOptions,
     DnsTransport, Expected, HttpCheck, HttpExpect, MAX_OUTPUT_MAX_SIZE, Pattern, Silence, TcpCheck,

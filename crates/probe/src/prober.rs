@@ -37,6 +37,15 @@ pub struct ProberSettings {
     /// Which sockets are used for ICMP echoes.
     #[cfg(feature = "icmp")]
     pub icmp: IcmpSockets,
+    /// The Docker daemon in whose containers commands may be run, as
+    /// `unix:///path` or `tcp://host:port`. Without one, Docker checks are
+    /// unprobed.
+    #[cfg(feature = "docker")]
+    pub docker: Option<String>,
+    /// Whether programs may be run on this machine. Off by default: script
+    /// checks are unprobed then.
+    #[cfg(all(feature = "script", unix))]
+    pub scripts: bool,
 }
 
 impl Default for ProberSettings {
@@ -50,6 +59,10 @@ impl Default for ProberSettings {
             resolver: Arc::new(SystemResolver::new()),
             #[cfg(feature = "icmp")]
             icmp: IcmpSockets::default(),
+            #[cfg(feature = "docker")]
+            docker: None,
+            #[cfg(all(feature = "script", unix))]
+            scripts: false,
         }
     }
 }
@@ -95,7 +108,16 @@ pub(crate) struct Shared {
     pub(crate) resolver: Arc<dyn Resolve>,
     #[cfg(feature = "icmp")]
     pub(crate) icmp: Icmp,
+    #[cfg(feature = "docker")]
+    pub(crate) docker: Option<crate::command::docker::Daemon>,
+    /// Places for programs that run at once, if any may run.
+    #[cfg(all(feature = "script", unix))]
+    pub(crate) scripts: Option<tokio::sync::Semaphore>,
 }
+
+/// How many programs run at once on this machine.
+#[cfg(all(feature = "script", unix))]
+const MAX_SCRIPTS: usize = 64;
 
 impl Prober {
     /// A prober with these settings.
@@ -108,9 +130,11 @@ impl Prober {
             ("accept", &settings.accept),
         ] {
             if ::http::HeaderValue::from_str(value).is_err() {
-                return Err(SettingsError { name });
+                return Err(SettingsError::Header { name });
             }
         }
+        #[cfg(feature = "docker")]
+        let docker = settings.docker.as_deref();
         Ok(Self {
             shared: Arc::new(Shared {
                 policy: settings.policy,
@@ -121,6 +145,14 @@ impl Prober {
                 resolver: settings.resolver,
                 #[cfg(feature = "icmp")]
                 icmp: Icmp::new(settings.icmp),
+                #[cfg(feature = "docker")]
+                docker: docker
+                    .map(crate::command::docker::Daemon::new)
+                    .transpose()?,
+                #[cfg(all(feature = "script", unix))]
+                scripts: settings
+                    .scripts
+                    .then(|| tokio::sync::Semaphore::new(MAX_SCRIPTS)),
             }),
         })
     }
@@ -153,9 +185,18 @@ impl Prober {
 
 /// A setting that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{name} is no valid value of an HTTP header")]
-pub struct SettingsError {
-    name: &'static str,
+#[non_exhaustive]
+pub enum SettingsError {
+    /// A header cannot carry the value.
+    #[error("{name} is no valid value of an HTTP header")]
+    Header {
+        /// The setting.
+        name: &'static str,
+    },
+    /// The Docker daemon's address has another form than these.
+    #[cfg(feature = "docker")]
+    #[error("docker is neither unix:///path nor tcp://host:port")]
+    DockerHost,
 }
 
 struct Bound {

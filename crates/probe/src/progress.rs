@@ -17,13 +17,19 @@ pub(crate) struct Progress {
     /// The latest address that a connection was tried to.
     pub(crate) address: Option<SocketAddr>,
     /// The name that was looked up, if one was.
-    pub(crate) name: Option<String>,
+    pub(crate) name: Option<Box<str>>,
     /// Where the latest redirect led.
     pub(crate) redirected_to: Option<String>,
     /// A fault of our own that could be what the time is running out on, e.g.
     /// with one of several addresses: no failure of the others can be blamed
     /// on the target then.
     pub(crate) own_fault: Option<(Cause, String)>,
+    /// What the phase that runs is waiting for, where the phase's own words do
+    /// not say it.
+    pub(crate) waiting_for: Option<Awaited>,
+    /// What a command has said so far.
+    #[cfg(any(feature = "docker", all(feature = "script", unix)))]
+    pub(crate) said: Option<Box<crate::command::Ends>>,
     /// The answer, once its head is complete and it is the last one.
     pub(crate) answer: Option<Answer>,
 }
@@ -32,6 +38,31 @@ pub(crate) struct Progress {
 /// probes carry its place.
 #[derive(Debug, Default)]
 pub(crate) struct HeadBytes(pub(crate) Vec<u8>);
+
+/// An answer that has no phase of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(any(feature = "grpc", feature = "h2ping")),
+    expect(
+        dead_code,
+        reason = "HTTP and TCP have phases for all that they wait for"
+    )
+)]
+pub(crate) enum Awaited {
+    /// To a call.
+    Answer,
+    /// To a ping.
+    Pong,
+}
+
+impl Awaited {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Answer => "awaiting the answer",
+            Self::Pong => "awaiting the answer to the ping",
+        }
+    }
+}
 
 /// The answer that decides.
 #[derive(Debug, Default)]
@@ -72,6 +103,9 @@ impl Progress {
             name: None,
             redirected_to: None,
             own_fault: None,
+            waiting_for: None,
+            #[cfg(any(feature = "docker", all(feature = "script", unix)))]
+            said: None,
             answer: None,
         }
     }
@@ -95,6 +129,7 @@ impl Progress {
     pub(crate) fn enter(&mut self, phase: Phase) {
         self.end(Instant::now());
         self.phase = Some(phase);
+        self.waiting_for = None;
     }
 
     /// Ends the phase that runs. It stays the one to blame.

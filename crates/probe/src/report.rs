@@ -105,13 +105,19 @@ pub enum Cause {
     TlsFiles,
     /// The target policy forbids the address.
     TargetRefused,
+    /// No more processes or threads may be made (`EAGAIN` at a fork).
+    Processes,
+    /// The Docker daemon is away, does not answer, or is at fault itself.
+    Docker,
+    /// Checks of this kind run commands and are not enabled.
+    Disabled,
     /// Another fault of this machine.
     System,
 }
 
 impl Cause {
     /// All causes, e.g. to initialise a metric.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Descriptors,
         Self::SourcePorts,
         Self::Memory,
@@ -120,6 +126,9 @@ impl Cause {
         Self::Resolver,
         Self::TlsFiles,
         Self::TargetRefused,
+        Self::Processes,
+        Self::Docker,
+        Self::Disabled,
         Self::System,
     ];
 
@@ -134,6 +143,9 @@ impl Cause {
             Self::Resolver => "resolver",
             Self::TlsFiles => "tls_files",
             Self::TargetRefused => "target_refused",
+            Self::Processes => "processes",
+            Self::Docker => "docker",
+            Self::Disabled => "disabled",
             Self::System => "system",
         }
     }
@@ -153,6 +165,8 @@ pub enum Phase {
     FirstByte,
     /// The body.
     Transfer,
+    /// The command of a Docker or script check runs.
+    Run,
 }
 
 impl Phase {
@@ -164,6 +178,7 @@ impl Phase {
             Self::Tls => "tls",
             Self::FirstByte => "first_byte",
             Self::Transfer => "transfer",
+            Self::Run => "run",
         }
     }
 }
@@ -182,6 +197,8 @@ pub struct Phases {
     pub first_byte: Option<Duration>,
     /// See [`Phase::Transfer`].
     pub transfer: Option<Duration>,
+    /// See [`Phase::Run`].
+    pub run: Option<Duration>,
 }
 
 impl Phases {
@@ -193,6 +210,7 @@ impl Phases {
             (Phase::Tls, self.tls),
             (Phase::FirstByte, self.first_byte),
             (Phase::Transfer, self.transfer),
+            (Phase::Run, self.run),
         ]
         .into_iter()
         .filter_map(|(phase, took)| Some((phase, took?)))
@@ -205,6 +223,7 @@ impl Phases {
             Phase::Tls => &mut self.tls,
             Phase::FirstByte => &mut self.first_byte,
             Phase::Transfer => &mut self.transfer,
+            Phase::Run => &mut self.run,
         };
         *sum = Some(sum.unwrap_or_default() + took);
     }

@@ -14,6 +14,7 @@ use crate::kind::Kind;
 use crate::prober::Shared;
 use crate::progress::Progress;
 use crate::report::Report;
+use crate::tls::Alpn;
 
 /// How long a server is given to object to the handshake or to end the
 /// connection in order.
@@ -87,7 +88,7 @@ async fn with_tls(
 ) -> Result<(), Failure> {
     let mut stream = shared
         .tls
-        .handshake(stream, check.host(), options, false, progress)
+        .handshake(stream, check.host(), options, Alpn::None, progress)
         .await?;
     match tokio::time::timeout(FAREWELL, farewell(&mut stream)).await {
         Ok(result) => result,

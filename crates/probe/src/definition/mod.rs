@@ -1,11 +1,21 @@
+#[cfg(any(feature = "docker", all(feature = "script", unix)))]
+mod command;
 mod dns;
+#[cfg(feature = "docker")]
+mod docker;
 mod expect;
 mod expected;
+#[cfg(feature = "grpc")]
+mod grpc;
+#[cfg(feature = "h2ping")]
+mod h2ping;
 mod http;
 #[cfg(feature = "icmp")]
 mod icmp;
 #[cfg(feature = "serde")]
 mod raw;
+#[cfg(all(feature = "script", unix))]
+mod script;
 mod target;
 mod tcp;
 mod tls;
@@ -17,14 +27,24 @@ use evenkeel_threshold::Status;
 use thiserror::Error;
 use tokio::time::Instant;
 
+#[cfg(any(feature = "docker", all(feature = "script", unix)))]
+use self::command::command_options;
 pub(crate) use self::dns::Rcode;
 pub use self::dns::{DnsCheck, DnsOptions, DnsTransport};
+#[cfg(feature = "docker")]
+pub use self::docker::DockerCheck;
 pub(crate) use self::expect::Demands;
 pub use self::expect::HttpExpect;
 pub use self::expected::{Expected, Pattern};
+#[cfg(feature = "grpc")]
+pub use self::grpc::GrpcCheck;
+#[cfg(feature = "h2ping")]
+pub use self::h2ping::H2PingCheck;
 pub use self::http::HttpCheck;
 #[cfg(feature = "icmp")]
 pub use self::icmp::{IcmpCheck, IcmpOptions};
+#[cfg(all(feature = "script", unix))]
+pub use self::script::ScriptCheck;
 pub(crate) use self::target::{Host, HttpUrl};
 pub use self::tcp::TcpCheck;
 pub use self::tls::TlsOptions;
@@ -142,6 +162,18 @@ kinds! {
     /// A round of ICMP echoes.
     #[cfg(feature = "icmp")]
     Icmp(IcmpCheck) = "icmp",
+    /// A question to the gRPC health service.
+    #[cfg(feature = "grpc")]
+    Grpc(GrpcCheck) = "grpc",
+    /// An HTTP/2 ping.
+    #[cfg(feature = "h2ping")]
+    H2Ping(H2PingCheck) = "h2ping",
+    /// A command in a Docker container.
+    #[cfg(feature = "docker")]
+    Docker(DockerCheck) = "docker",
+    /// A command on this machine.
+    #[cfg(all(feature = "script", unix))]
+    Script(ScriptCheck) = "script",
 }
 
 /// Why something is no definition.
@@ -185,6 +217,22 @@ pub enum DefinitionError {
     /// The server name is neither a DNS name nor an IP address.
     #[error("tls: invalid server name \"{0}\"")]
     ServerName(String),
+    /// The name of a host that a request is to be for cannot be one.
+    #[cfg(feature = "grpc")]
+    #[error("invalid authority \"{0}\"")]
+    Authority(String),
+    /// The name or id of a container cannot be one.
+    #[cfg(feature = "docker")]
+    #[error("invalid container name \"{0}\"")]
+    Container(String),
+    /// There is nothing that could be run.
+    #[cfg(any(feature = "docker", all(feature = "script", unix)))]
+    #[error("the command cannot be run: {0}")]
+    Command(&'static str),
+    /// An environment variable cannot be set. Its value may be a secret.
+    #[cfg(all(feature = "script", unix))]
+    #[error("the variable \"{0}\" cannot be set")]
+    Variable(String),
     /// A client certificate without its key, or the other way round.
     #[error("tls: cert_file and key_file go together")]
     ClientCertificate,

@@ -25,6 +25,7 @@ use crate::kind::Kind;
 use crate::prober::Shared;
 use crate::progress::Progress;
 use crate::report::{Cause, Phase, Report};
+use crate::tls::Alpn;
 
 /// What an answer's status code means.
 fn status_of(code: u16) -> Status {
@@ -107,7 +108,7 @@ async fn one_hop(
     Box::pin(async {
         let mut stream = shared
             .tls
-            .handshake(stream, &url.host, check.tls(), true, progress)
+            .handshake(stream, &url.host, check.tls(), Alpn::Http1, progress)
             .await?;
         let result = exchange(shared, check, hop, &mut stream, progress).await;
         // A goodbye, if the socket takes it at once.

@@ -13,8 +13,8 @@ use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 
-use super::Key;
 use super::verify::{AnyCertificate, PinnedOrWebPki};
+use super::{Alpn, Key};
 use crate::definition::is_set;
 
 /// A file larger than this is no set of certificates (the system's bundle has
@@ -117,9 +117,12 @@ pub(super) fn make(key: &Key, stamp: &Stamp) -> Result<ClientConfig, FileFault> 
     };
     // A resumed session is not verified anew: an expired or replaced certificate would go unseen.
     config.resumption = Resumption::disabled();
-    if key.http {
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    }
+    config.alpn_protocols = match key.alpn {
+        Alpn::None => Vec::new(),
+        Alpn::Http1 => vec![b"http/1.1".to_vec()],
+        #[cfg(any(feature = "grpc", feature = "h2ping"))]
+        Alpn::Http2 => vec![b"h2".to_vec()],
+    };
     Ok(config)
 }
 

@@ -13,6 +13,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use self::files::{FileFault, Stamp};
+#[cfg(any(feature = "grpc", feature = "h2ping"))]
+pub(crate) use self::text::alert;
 pub(crate) use self::text::describe;
 use crate::definition::{Host, TlsOptions, is_set};
 use crate::fault::Failure;
@@ -48,11 +50,23 @@ struct Key {
     ca_path: PathBuf,
     cert_file: PathBuf,
     key_file: PathBuf,
-    http: bool,
+    alpn: Alpn,
+}
+
+/// What a client says that it will speak over TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Alpn {
+    /// Nothing: it is the server's own protocol.
+    None,
+    /// `http/1.1`.
+    Http1,
+    /// `h2`.
+    #[cfg(any(feature = "grpc", feature = "h2ping"))]
+    Http2,
 }
 
 impl Key {
-    fn new(options: &TlsOptions, defaults: &TlsDefaults, http: bool) -> Self {
+    fn new(options: &TlsOptions, defaults: &TlsDefaults, alpn: Alpn) -> Self {
         // A check that names its own trust does not add the default's to it.
         let own_ca = is_set(&options.ca_file) || is_set(&options.ca_path);
         let (ca_file, ca_path) = if own_ca {
@@ -71,7 +85,7 @@ impl Key {
             ca_path: ca_path.clone(),
             cert_file: cert_file.clone(),
             key_file: key_file.clone(),
-            http,
+            alpn,
         }
     }
 
@@ -121,8 +135,8 @@ impl TlsConfigs {
 
     /// The configuration for `options`. Files are looked at each time, off the
     /// runtime's thread.
-    async fn get(&self, options: &TlsOptions, http: bool) -> Result<Arc<ClientConfig>, Failure> {
-        let key = Key::new(options, &self.defaults, http);
+    async fn get(&self, options: &TlsOptions, alpn: Alpn) -> Result<Arc<ClientConfig>, Failure> {
+        let key = Key::new(options, &self.defaults, alpn);
         let slot = self.slot(&key);
         if !key.has_files()
             && let Some(made) = slot.made()
@@ -165,7 +179,7 @@ impl TlsConfigs {
         stream: TcpStream,
         host: &Host,
         options: &TlsOptions,
-        http: bool,
+        alpn: Alpn,
         progress: &mut Progress,
     ) -> Result<TlsStream<TcpStream>, Failure> {
         progress.enter(Phase::Tls);
@@ -174,7 +188,7 @@ impl TlsConfigs {
             Cause::TlsFiles,
             "tls: reading certificate files: context deadline exceeded".to_owned(),
         ));
-        let config = self.get(options, http).await?;
+        let config = self.get(options, alpn).await?;
         progress.own_fault = None;
         let name = server_name(host, options)?;
         TlsConnector::from(config)
@@ -256,7 +270,7 @@ mod tests {
             .unwrap();
         let prober = Prober::new(ProberSettings::default()).unwrap();
         let configs = &prober.shared.tls;
-        let slot = configs.slot(&Key::new(&options, &configs.defaults, true));
+        let slot = configs.slot(&Key::new(&options, &configs.defaults, Alpn::Http1));
 
         let (held, is_held) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();

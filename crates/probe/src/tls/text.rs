@@ -16,9 +16,7 @@ pub(crate) fn describe(error: &io::Error, doing: &str) -> String {
             "tls: failed to verify certificate: x509: {}",
             certificate_fault(fault)
         ),
-        Some(Error::AlertReceived(alert)) => {
-            format!("remote error: tls: {}", words(&format!("{alert:?}")))
-        }
+        Some(Error::AlertReceived(name)) => alert(&format!("{name:?}")),
         Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
             format!("{doing}: first record does not look like a TLS handshake")
         }
@@ -60,6 +58,11 @@ fn certificate_fault(fault: &CertificateError) -> String {
 fn plain_name(name: &str) -> &str {
     let inner = name.split_once('(').map_or(name, |(_, inner)| inner);
     inner.trim_end_matches(')').trim_matches('"')
+}
+
+/// The server's objection, by the library's name for it.
+pub(crate) fn alert(name: &str) -> String {
+    format!("remote error: tls: {}", words(name))
 }
 
 /// `HandshakeFailure` becomes `handshake failure`.

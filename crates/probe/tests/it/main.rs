@@ -11,15 +11,25 @@
 
 mod body;
 mod dns;
+#[cfg(feature = "docker")]
+mod docker;
 mod expect;
+#[cfg(feature = "grpc")]
+mod grpc;
+#[cfg(feature = "h2ping")]
+mod h2ping;
 mod hostile;
 mod http;
+#[cfg(all(feature = "grpc", feature = "h2ping"))]
+mod http2;
 #[cfg(all(feature = "icmp", target_os = "linux"))]
 mod icmp;
 mod names;
 mod redirects;
 #[cfg(target_os = "linux")]
 mod resolver;
+#[cfg(all(feature = "script", target_os = "linux"))]
+mod script;
 #[cfg(feature = "serde")]
 mod serialised;
 mod support;

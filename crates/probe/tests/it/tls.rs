@@ -23,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::support::*;
 
 /// A certificate with its key, as PEM and as rustls wants it.
-struct Pair {
+pub(crate) struct Pair {
     certificate: CertificateDer<'static>,
     certificate_pem: String,
     key: PrivateKeyDer<'static>,
@@ -40,32 +40,42 @@ impl Pair {
         }
     }
 
+    #[cfg(feature = "grpc")]
+    pub(crate) fn certificate_pem(&self) -> &str {
+        &self.certificate_pem
+    }
+
+    #[cfg(feature = "grpc")]
+    pub(crate) fn key_pem(&self) -> &str {
+        &self.key_pem
+    }
+
     fn certified(&self) -> CertifiedKey {
         let key = ring::sign::any_supported_type(&self.key).unwrap();
         CertifiedKey::new(vec![self.certificate.clone()], key)
     }
 }
 
-struct Ca(CertifiedIssuer<'static, KeyPair>);
+pub(crate) struct Ca(CertifiedIssuer<'static, KeyPair>);
 
 impl Ca {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let mut params = named(name, &[]);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    fn issue(&self, params: &CertificateParams) -> Pair {
+    pub(crate) fn issue(&self, params: &CertificateParams) -> Pair {
         let key = KeyPair::generate().unwrap();
         Pair::new(&params.signed_by(&key, &self.0).unwrap(), &key)
     }
 
-    fn pem(&self) -> String {
+    pub(crate) fn pem(&self) -> String {
         self.0.pem()
     }
 }
 
-fn named(name: &str, names: &[&str]) -> CertificateParams {
+pub(crate) fn named(name: &str, names: &[&str]) -> CertificateParams {
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
     let mut params = CertificateParams::new(names).unwrap();
     params.distinguished_name.push(DnType::CommonName, name);
@@ -78,25 +88,25 @@ fn self_signed(params: &CertificateParams) -> Pair {
 }
 
 /// Files of one test.
-struct Files(TempDir);
+pub(crate) struct Files(TempDir);
 
 impl Files {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(TempDir::new().unwrap())
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path().join(name);
         std::fs::write(&path, text).unwrap();
         path
     }
 }
 
-fn server_config(pair: &Pair, clients: Option<&Ca>) -> ServerConfig {
+pub(crate) fn server_config(pair: &Pair, clients: Option<&Ca>) -> ServerConfig {
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()

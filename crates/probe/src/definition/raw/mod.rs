@@ -1,9 +1,17 @@
 //! The form of a definition in a file or an API, before it is validated.
 
 mod dns;
+#[cfg(feature = "docker")]
+mod docker;
+#[cfg(feature = "grpc")]
+mod grpc;
+#[cfg(feature = "h2ping")]
+mod h2ping;
 mod http;
 #[cfg(feature = "icmp")]
 mod icmp;
+#[cfg(all(feature = "script", unix))]
+mod script;
 mod tcp;
 mod tls;
 mod udp;
@@ -23,6 +31,15 @@ pub(super) enum RawDefinition {
     Dns(Box<dns::RawDns>),
     #[cfg(feature = "icmp")]
     Icmp(Box<icmp::RawIcmp>),
+    #[cfg(feature = "grpc")]
+    Grpc(Box<grpc::RawGrpc>),
+    #[cfg(feature = "h2ping")]
+    #[serde(rename = "h2ping")]
+    H2Ping(Box<h2ping::RawH2Ping>),
+    #[cfg(feature = "docker")]
+    Docker(Box<docker::RawDocker>),
+    #[cfg(all(feature = "script", unix))]
+    Script(Box<script::RawScript>),
     Faulty(RawFaulty),
 }
 
@@ -43,6 +60,14 @@ impl TryFrom<RawDefinition> for Definition {
             RawDefinition::Dns(raw) => raw.check().map(Self::Dns),
             #[cfg(feature = "icmp")]
             RawDefinition::Icmp(raw) => raw.check().map(Self::Icmp),
+            #[cfg(feature = "grpc")]
+            RawDefinition::Grpc(raw) => raw.check().map(Self::Grpc),
+            #[cfg(feature = "h2ping")]
+            RawDefinition::H2Ping(raw) => raw.check().map(Self::H2Ping),
+            #[cfg(feature = "docker")]
+            RawDefinition::Docker(raw) => raw.check().map(Self::Docker),
+            #[cfg(all(feature = "script", unix))]
+            RawDefinition::Script(raw) => raw.check().map(Self::Script),
             RawDefinition::Faulty(raw) => Ok(Self::Faulty(raw.fault.into())),
         }
     }
@@ -57,6 +82,14 @@ impl From<Definition> for RawDefinition {
             Definition::Dns(check) => Self::Dns(Box::new((&check).into())),
             #[cfg(feature = "icmp")]
             Definition::Icmp(check) => Self::Icmp(Box::new((&check).into())),
+            #[cfg(feature = "grpc")]
+            Definition::Grpc(check) => Self::Grpc(Box::new((&check).into())),
+            #[cfg(feature = "h2ping")]
+            Definition::H2Ping(check) => Self::H2Ping(Box::new((&check).into())),
+            #[cfg(feature = "docker")]
+            Definition::Docker(check) => Self::Docker(Box::new((&check).into())),
+            #[cfg(all(feature = "script", unix))]
+            Definition::Script(check) => Self::Script(Box::new((&check).into())),
             Definition::Faulty(fault) => Self::Faulty(RawFaulty {
                 fault: fault.into(),
             }),

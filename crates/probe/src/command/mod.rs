@@ -1,0 +1,59 @@
+//! The checks that run a command: what its end means, and what it said.
+
+#[cfg(feature = "docker")]
+pub(crate) mod docker;
+mod ends;
+#[cfg(all(feature = "script", unix))]
+pub(crate) mod script;
+
+use evenkeel_threshold::Status;
+
+pub(crate) use self::ends::Ends;
+use crate::fault::Failure;
+use crate::kind::outcome_of;
+use crate::progress::Progress;
+use crate::report::{Phase, Report};
+
+/// What a command found, by its exit code, as Consul has it: Nagios' 3
+/// (unknown) is critical, as all codes above 1 are.
+fn verdict(code: i64, progress: &mut Progress) -> Report {
+    let status = match code {
+        0 => Status::Passing,
+        1 => Status::Warning,
+        _ => Status::Critical,
+    };
+    let said = said(progress);
+    let text = if said.is_empty() {
+        format!("exit status {code}")
+    } else {
+        said
+    };
+    Report::observed(status, text)
+}
+
+/// The report of a command that did not come to its end, or not to its
+/// beginning.
+fn failed(kind: &str, what: &str, failure: &Failure, progress: &Progress) -> Report {
+    let mut text = format!("{kind} check {what}: {}", failure.text);
+    if progress.phase() == Phase::Run {
+        let said = progress
+            .said
+            .as_ref()
+            .map(|said| said.text())
+            .unwrap_or_default();
+        let said = said.trim();
+        if !said.is_empty() {
+            text.push_str(" Output: ");
+            text.push_str(said);
+        }
+    }
+    Report {
+        failed_phase: Some(progress.phase()),
+        ..Report::of(outcome_of(failure), text)
+    }
+}
+
+fn said(progress: &mut Progress) -> String {
+    let said = progress.said.take().map(|said| said.text());
+    said.unwrap_or_default().trim_end().to_owned()
+}
