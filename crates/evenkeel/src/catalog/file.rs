@@ -17,7 +17,10 @@ pub use endpoint::EndpointEntry;
 use endpoint::services;
 pub use entry::{Entry, File, InitialStatus};
 pub use kind::KEYS as KINDS;
-pub use kind::{Alias, Dns, Expect, HeaderValues, Http, Icmp, Kinds, Tcp, TextOr, Tls, Udp};
+pub use kind::{
+    Alias, Dns, Docker, Expect, Grpc, H2Ping, HeaderValues, Http, Icmp, Kinds, Script, Tcp, TextOr,
+    Tls, Udp,
+};
 pub use parse::{FileFault, Parsed, parse, shape};
 pub use view::view;
 pub use watch::FileCatalog;

@@ -26,6 +26,7 @@ impl From<Phases> for PhasesMs {
             tls: millis(phases.tls),
             first_byte: millis(phases.first_byte),
             transfer: millis(phases.transfer),
+            run: millis(phases.run),
         }
     }
 }

@@ -10,7 +10,9 @@ use crate::catalog::consul::ConsulCatalog;
 use crate::catalog::file::FileCatalog;
 use crate::catalog::{self, CatalogMessage};
 use crate::clock::Clock;
-use crate::config::{CatalogKind, Changes, Listen, ProbeSettings, Settings, default_sockets};
+use crate::config::{
+    CatalogKind, Changes, CommandChecks, Listen, ProbeSettings, Settings, default_sockets,
+};
 use crate::daemon::aliases::Aliases;
 use crate::daemon::driver::{Driver, Inputs, Known};
 use crate::daemon::heartbeats::Heartbeats;
@@ -406,6 +408,13 @@ pub(crate) fn prober(settings: &ProbeSettings) -> Result<Prober, Failure> {
         cert_file: path(&settings.https_cert_file),
         key_file: path(&settings.https_key_file),
     };
+    if settings.docker != CommandChecks::Off {
+        with.docker = Some(settings.docker_host.clone());
+    }
+    #[cfg(unix)]
+    {
+        with.scripts = settings.scripts != CommandChecks::Off;
+    }
     with.user_agent.clone_from(&settings.user_agent);
     Prober::new(with).map_err(|error| Failure::new(Exit::Config, format!("probe: {error}")))
 }

@@ -183,6 +183,9 @@ pub struct PhasesMs {
     /// The rest of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<f64>,
+    /// The command of a Docker or script check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<f64>,
 }
 
 #[cfg(test)]

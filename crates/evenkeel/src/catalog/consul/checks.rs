@@ -7,7 +7,9 @@ use evenkeel_consul::write::WriteForm;
 use evenkeel_engine::{CatalogCheck, CheckId, output_hash};
 use evenkeel_threshold::Status;
 
-use crate::catalog::consul::definition::{NODE_HEALTH_CHECK, Probed, probed, without_effect};
+use crate::catalog::consul::definition::{
+    Commands, NODE_HEALTH_CHECK, Probed, probed, without_effect,
+};
 use crate::catalog::consul::metadata::{Known, Metadata};
 use crate::catalog::consul::missing::Missing;
 use crate::catalog::consul::start::MOST;
@@ -56,17 +58,23 @@ pub(super) struct Incoming {
     list: Checks,
     default_timeout: Duration,
     minimum_interval: Duration,
+    commands: Commands,
     taken: usize,
 }
 
 impl Incoming {
     /// `default_timeout` is for checks that set none; an interval below
     /// `minimum_interval` is a fault.
-    pub(super) fn new(default_timeout: Duration, minimum_interval: Duration) -> Self {
+    pub(super) fn new(
+        default_timeout: Duration,
+        minimum_interval: Duration,
+        commands: Commands,
+    ) -> Self {
         Self {
             list: Checks::default(),
             default_timeout,
             minimum_interval,
+            commands,
             taken: 0,
         }
     }
@@ -122,7 +130,7 @@ impl Incoming {
             });
             return;
         }
-        let definition = match probed(check, self.default_timeout) {
+        let definition = match probed(check, self.default_timeout, self.commands) {
             Probed::As(definition) => definition,
             Probed::Not { kind, reason } => {
                 self.list.unsupported.push(Unsupported { id, kind, reason });

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::catalog::consul::checks::{Checks, Incoming, Unknown};
+use crate::catalog::consul::definition::Commands;
 use crate::catalog::consul::metadata::Metadata;
 use crate::catalog::consul::nodes::Nodes;
 use crate::catalog::consul::poll::{Next, Poll};
@@ -303,15 +304,16 @@ impl Watch {
 
     fn read(&self, query: Query) -> Reading {
         let consul = Arc::clone(&self.consul);
-        let (default_timeout, minimum_interval) = {
+        let (default_timeout, minimum_interval, commands) = {
             let settings = self.settings.borrow();
             (
                 settings.probe.default_timeout,
                 settings.schedule.minimum_interval,
+                Commands::from(&settings.probe),
             )
         };
         Box::pin(async move {
-            let mut incoming = Incoming::new(default_timeout, minimum_interval);
+            let mut incoming = Incoming::new(default_timeout, minimum_interval, commands);
             let result = consul
                 .client
                 .each_check(&query, |check| incoming.take(&check))

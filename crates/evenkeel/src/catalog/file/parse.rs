@@ -217,16 +217,9 @@ fn hint(path: &Path, key: &str) -> Option<String> {
         "service_id" | "service_name" => "service",
         "check_id" => "id",
         "status" => "initial_status",
-        "grpc"
-        | "docker_container_id"
-        | "args"
-        | "script"
-        | "ttl"
-        | "udp"
-        | "h2ping"
-        | "os_service"
-        | "alias_service"
-        | "alias_node" => {
+        "docker_container_id" => "docker.container",
+        "args" | "script_args" => "script.command",
+        "ttl" | "os_service" | "alias_service" | "alias_node" => {
             let kinds = super::kind::all_keys();
             return Some(format!(
                 "this kind of check is not supported yet; there are {kinds}"

@@ -37,6 +37,17 @@ pub struct ProbeSettings {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_concurrent: u32,
 
+    /// Which checks may run commands in Docker containers: "off", "file" (those
+    /// of a file of checks) or "all" (those that others register in Consul,
+    /// too).
+    pub docker: CommandChecks,
+
+    /// The Docker daemon, as unix:///path or tcp://host:port.
+    pub docker_host: String,
+
+    /// Which checks may run programs on this machine: "off", "file" or "all".
+    pub scripts: CommandChecks,
+
     /// File of certificate authorities for HTTPS targets, in PEM form. Without
     /// it and `https_ca_path`, the system's authorities.
     #[schemars(example = &"/etc/evenkeel/targets-ca.pem")]
@@ -55,6 +66,20 @@ pub struct ProbeSettings {
     pub https_key_file: Option<PathBuf>,
 }
 
+/// Which checks may run commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum CommandChecks {
+    /// None.
+    #[default]
+    Off,
+    /// Those of a file of checks.
+    File,
+    /// All, whoever registered them.
+    All,
+}
+
 impl Default for ProbeSettings {
     fn default() -> Self {
         Self {
@@ -67,6 +92,9 @@ impl Default for ProbeSettings {
             // Above what hangs at once in most outages, so that the rest keeps its
             // pace; a probe that waits takes about 5 KiB. (P140)
             max_concurrent: 8192,
+            docker: CommandChecks::Off,
+            docker_host: "unix:///var/run/docker.sock".to_owned(),
+            scripts: CommandChecks::Off,
             https_ca_file: None,
             https_ca_path: None,
             https_cert_file: None,

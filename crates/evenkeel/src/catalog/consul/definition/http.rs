@@ -3,9 +3,10 @@ use std::time::Duration;
 use evenkeel_consul::types::CheckDefinition;
 use evenkeel_probe::{Definition, DefinitionError, HttpCheck, TlsOptions};
 
-use super::Kind;
+use super::{Kind, output_max_size};
 
 pub(super) const KIND: Kind = Kind {
+    word: "http",
     made: |definition, timeout| {
         let is_http = !definition.http.is_empty();
         is_http.then(|| made(definition, timeout))
@@ -27,7 +28,7 @@ fn made(definition: &CheckDefinition, timeout: Duration) -> Result<Definition, D
         .with_body(definition.body.as_bytes())
         .with_timeout(timeout)
         .with_follow_redirects(!definition.disable_redirects)
-        .with_output_max_size(u32::try_from(definition.output_max_size).unwrap_or(u32::MAX))
+        .with_output_max_size(output_max_size(definition))
         .with_tls(tls(definition))?;
     for (name, values) in &definition.header {
         for value in values {

@@ -4,14 +4,21 @@ use evenkeel_consul::types::{CheckDefinition, HealthCheck};
 use evenkeel_probe::DefinitionError;
 
 use crate::catalog::{Aliased, Definition};
+use crate::config::{CommandChecks, ProbeSettings};
 
+mod docker;
 mod fields;
+mod grpc;
+mod h2ping;
 mod http;
+mod script;
 mod tcp;
 mod udp;
 
 /// A kind of check as Consul defines it.
 struct Kind {
+    /// The word for it, as [`Definition::kind`] has it.
+    word: &'static str,
     /// The definition of a probe, if the check is of this kind.
     made: fn(
         &CheckDefinition,
@@ -23,7 +30,34 @@ struct Kind {
 }
 
 /// Of several kinds in one definition, the first counts.
-const KINDS: [Kind; 3] = [http::KIND, tcp::KIND, udp::KIND];
+const KINDS: [Kind; 7] = [
+    http::KIND,
+    tcp::KIND,
+    grpc::KIND,
+    udp::KIND,
+    h2ping::KIND,
+    docker::KIND,
+    script::KIND,
+];
+
+/// Whether checks of the catalog may run commands. Who may register a check
+/// says what is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Commands {
+    /// In containers.
+    pub(super) docker: bool,
+    /// On this machine.
+    pub(super) scripts: bool,
+}
+
+impl From<&ProbeSettings> for Commands {
+    fn from(settings: &ProbeSettings) -> Self {
+        Self {
+            docker: settings.docker == CommandChecks::All,
+            scripts: settings.scripts == CommandChecks::All,
+        }
+    }
+}
 
 /// How Consul's definition is probed.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,7 +82,7 @@ pub(super) const NODE_HEALTH_CHECK: &str = "externalNodeHealth";
 ///
 /// What is wrong in a definition of a known kind does not make it unsupported:
 /// it is critical with that text at each probe.
-pub(super) fn probed(check: &HealthCheck, default_timeout: Duration) -> Probed {
+pub(super) fn probed(check: &HealthCheck, default_timeout: Duration, commands: Commands) -> Probed {
     let definition = &check.definition;
     // A probe without it would be another one than was asked for.
     if let Some(fault) = check.faults.iter().find(|fault| is_needed(&fault.path)) {
@@ -66,10 +100,12 @@ pub(super) fn probed(check: &HealthCheck, default_timeout: Duration) -> Probed {
     };
     let made = KINDS
         .iter()
-        .find_map(|kind| (kind.made)(definition, timeout));
+        .find_map(|kind| Some((kind.word, (kind.made)(definition, timeout)?)));
     match made {
-        Some(Ok(definition)) => Probed::As(definition.into()),
-        Some(Err(error)) => faulty(&error),
+        Some((kind @ "docker", _)) if !commands.docker => off(check, kind, "probe.docker"),
+        Some((kind @ "script", _)) if !commands.scripts => off(check, kind, "probe.scripts"),
+        Some((_, Ok(definition))) => Probed::As(definition.into()),
+        Some((_, Err(error))) => faulty(&error),
         None => match without_probes(check) {
             Some(definition) => Probed::As(definition),
             None => not_probed(check),
@@ -95,12 +131,7 @@ fn without_probes(check: &HealthCheck) -> Option<Definition> {
         }));
     }
     // Something that somebody else probes has no silence of its own.
-    let is_probed = !definition.grpc.is_empty()
-        || !definition.h2ping.is_empty()
-        || !definition.docker_container_id.is_empty()
-        || !definition.script_args.is_empty()
-        || !definition.shell.is_empty()
-        || !definition.os_service.is_empty();
+    let is_probed = !definition.shell.is_empty() || !definition.os_service.is_empty();
     let silence = definition.ttl.get();
     (!is_probed && !silence.is_zero()).then_some(Definition::Heartbeat { silence })
 }
@@ -128,6 +159,21 @@ pub(super) fn without_effect(check: &HealthCheck) -> Vec<&str> {
     }
 }
 
+fn off(check: &HealthCheck, kind: &'static str, key: &str) -> Probed {
+    Probed::Not {
+        kind,
+        reason: format!(
+            "not probed: {kind} checks of the catalog run commands and are off ({key} is not \"all\"), so its status {:?} stays as it was registered",
+            check.status
+        ),
+    }
+}
+
+/// How much of an output is kept, in every kind that has one.
+fn output_max_size(definition: &CheckDefinition) -> u32 {
+    u32::try_from(definition.output_max_size).unwrap_or(u32::MAX)
+}
+
 /// Whether a field decides what a probe does, times aside.
 fn is_needed(path: &str) -> bool {
     let Some(field) = path.strip_prefix("Definition.") else {
@@ -141,14 +187,8 @@ fn is_needed(path: &str) -> bool {
 fn not_probed(check: &HealthCheck) -> Probed {
     let definition = &check.definition;
     let set = |text: &String| !text.is_empty();
-    let (kind, name) = if set(&definition.grpc) {
-        ("grpc", "a gRPC check")
-    } else if set(&definition.h2ping) {
-        ("h2ping", "an HTTP/2 ping check")
-    } else if set(&definition.docker_container_id) {
-        ("docker", "a Docker check")
-    } else if !definition.script_args.is_empty() || set(&definition.shell) {
-        ("script", "a script check")
+    let (kind, name) = if set(&definition.shell) {
+        ("script", "a shell without a command")
     } else if set(&definition.os_service) {
         ("os_service", "a check of an operating system's service")
     } else if check.kind == "ttl" {
@@ -182,12 +222,70 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(10);
 
+    const OFF: Commands = Commands {
+        docker: false,
+        scripts: false,
+    };
+
+    const ON: Commands = Commands {
+        docker: true,
+        scripts: true,
+    };
+
+    fn as_probe(json: &str) -> evenkeel_probe::Definition {
+        match probed(&check(json), TIMEOUT, ON) {
+            Probed::As(Definition::Probe(probe)) => (*probe).clone(),
+            other => panic!("{json}: {other:?}"),
+        }
+    }
+
+    // P051, P055, P094, P096
+    #[test]
+    fn every_field_of_the_other_kinds_reaches_the_probe() {
+        let tls = || evenkeel_probe::TlsOptions {
+            skip_verify: true,
+            server_name: "b.test".into(),
+            ..evenkeel_probe::TlsOptions::default()
+        };
+        let grpc = as_probe(
+            r#"{"Definition":{"GRPC":"10.0.0.1:5/a/b","GRPCUseTLS":true,"TLSSkipVerify":true,
+                "TLSServerName":"b.test","Timeout":"2s"}}"#,
+        );
+        let expected = evenkeel_probe::GrpcCheck::new("10.0.0.1:5/a/b").unwrap();
+        let expected = expected.with_timeout(Duration::from_secs(2));
+        assert_eq!(grpc, expected.clone().with_tls(tls()).unwrap().into());
+        let plain = as_probe(r#"{"Definition":{"GRPC":"10.0.0.1:5/a/b","Timeout":"2s"}}"#);
+        assert_eq!(plain, expected.into());
+
+        let ping = as_probe(
+            r#"{"Definition":{"H2PING":"a:1","TLSSkipVerify":true,"TLSServerName":"b.test"}}"#,
+        );
+        let expected = evenkeel_probe::H2PingCheck::new("a:1").unwrap();
+        let expected = expected.with_timeout(TIMEOUT);
+        assert_eq!(ping, expected.clone().with_tls(tls()).unwrap().into());
+        let plain = as_probe(r#"{"Definition":{"H2PING":"a:1","H2PingUseTLS":false}}"#);
+        assert_eq!(plain, expected.into());
+
+        let docker = as_probe(
+            r#"{"Definition":{"DockerContainerID":"web","Shell":"/bin/bash","ScriptArgs":["x","y z"],
+                "OutputMaxSize":100,"Timeout":"2s"}}"#,
+        );
+        let expected = evenkeel_probe::DockerCheck::new("web", ["x", "y z"]).unwrap();
+        let expected = expected.with_timeout(Duration::from_secs(2));
+        assert_eq!(docker, expected.with_output_max_size(100).into());
+
+        let script = as_probe(r#"{"Definition":{"ScriptArgs":["x","y z"],"OutputMaxSize":100}}"#);
+        let expected = evenkeel_probe::ScriptCheck::new(["x", "y z"]).unwrap();
+        let expected = expected.with_timeout(TIMEOUT).with_output_max_size(100);
+        assert_eq!(script, expected.into());
+    }
+
     fn check(json: &str) -> HealthCheck {
         serde_json::from_str(json).unwrap()
     }
 
     fn probe(check: &HealthCheck) -> std::sync::Arc<evenkeel_probe::Definition> {
-        match probed(check, TIMEOUT) {
+        match probed(check, TIMEOUT, OFF) {
             Probed::As(Definition::Probe(probe)) => probe,
             other => panic!("{other:?}"),
         }
@@ -198,7 +296,7 @@ mod tests {
         let heartbeat = check(r#"{"Definition":{"TTL":"30s"}}"#);
         let silence = Duration::from_secs(30);
         assert_eq!(
-            probed(&heartbeat, TIMEOUT),
+            probed(&heartbeat, TIMEOUT, OFF),
             Probed::As(Definition::Heartbeat { silence })
         );
         for (json, node, service) in [
@@ -216,7 +314,11 @@ mod tests {
         ] {
             let (node, service) = (node.into(), service.into());
             let alias = Definition::Alias(Aliased { node, service });
-            assert_eq!(probed(&check(json), TIMEOUT), Probed::As(alias), "{json}");
+            assert_eq!(
+                probed(&check(json), TIMEOUT, OFF),
+                Probed::As(alias),
+                "{json}"
+            );
         }
     }
 
@@ -282,8 +384,6 @@ mod tests {
     #[test]
     fn what_is_not_supported_is_named() {
         for (json, expected) in [
-            (r#"{"Definition":{"GRPC":"a:1/s"}}"#, "grpc"),
-            (r#"{"Definition":{"H2PING":"a:1"}}"#, "h2ping"),
             (
                 r#"{"Definition":{"DockerContainerID":"c","ScriptArgs":["x"],"Shell":"sh"}}"#,
                 "docker",
@@ -294,7 +394,7 @@ mod tests {
             ("{}", "none"),
             (r#"{"Definition":{"Carrier":"pigeon"}}"#, "other"),
         ] {
-            let Probed::Not { kind, reason } = probed(&check(json), TIMEOUT) else {
+            let Probed::Not { kind, reason } = probed(&check(json), TIMEOUT, OFF) else {
                 panic!("{json} is probed")
             };
             assert_eq!(kind, expected, "{json}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use evenkeel_consul::types::{CheckDefinition, HealthCheck};
 use serde_json::{Value, json};
 
-use super::{Probed, fields, probed, without_effect};
+use super::{Commands, Probed, fields, probed, without_effect};
 
 const PAGE: &str = include_str!("../../../../../../docs/consul-definition.md");
 
@@ -35,9 +35,8 @@ fn example(field: &str) -> (Value, Value) {
         "H2PingUseTLS" => (json!(false), json!({"H2PING": "a.test:1"})),
         "ScriptArgs" => (json!(["true"]), json!({})),
         "TTL" => (json!("30s"), json!({})),
-        "DockerContainerID" | "Shell" | "OSService" | "AliasNode" | "AliasService" => {
-            (json!("b"), json!({}))
-        }
+        "DockerContainerID" => (json!("b"), json!({"ScriptArgs": ["true"]})),
+        "Shell" | "OSService" | "AliasNode" | "AliasService" => (json!("b"), json!({})),
         "Interval" | "Timeout" | "DeregisterCriticalServiceAfter" => (json!("7s"), http),
         "OutputMaxSize"
         | "SuccessBeforePassing"
@@ -52,7 +51,11 @@ fn check(definition: &Value) -> HealthCheck {
 }
 
 fn watched(check: &HealthCheck) -> Probed {
-    probed(check, Duration::from_secs(10))
+    let commands = Commands {
+        docker: true,
+        scripts: true,
+    };
+    probed(check, Duration::from_secs(10), commands)
 }
 
 #[test]

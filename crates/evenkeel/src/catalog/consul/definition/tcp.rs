@@ -7,6 +7,7 @@ use super::Kind;
 use super::http::tls;
 
 pub(super) const KIND: Kind = Kind {
+    word: "tcp",
     made: |definition, timeout| {
         let is_tcp = !definition.tcp.is_empty();
         is_tcp.then(|| made(definition, timeout))

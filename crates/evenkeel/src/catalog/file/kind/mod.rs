@@ -3,8 +3,12 @@
 
 mod alias;
 mod dns;
+mod docker;
+mod grpc;
+mod h2ping;
 mod http;
 mod icmp;
+mod script;
 mod tcp;
 mod text_or;
 mod tls;
@@ -21,8 +25,12 @@ use crate::config::text::DurationText;
 
 pub use self::alias::Alias;
 pub use self::dns::Dns;
+pub use self::docker::Docker;
+pub use self::grpc::Grpc;
+pub use self::h2ping::H2Ping;
 pub use self::http::{Expect, HeaderValues, Http};
 pub use self::icmp::Icmp;
+pub use self::script::Script;
 pub use self::tcp::Tcp;
 pub use self::text_or::TextOr;
 pub use self::tls::Tls;
@@ -65,8 +73,27 @@ pub struct Kinds {
     #[serde(default)]
     pub alias: Option<Alias>,
 
-    /// How TLS is spoken: by an https URL, or to a tcp address, which without
-    /// this table is connected to without TLS.
+    /// Probe by asking the gRPC health service at this host and port, of this
+    /// service if one follows after a slash; or a table of its keys.
+    #[serde(default)]
+    #[schemars(example = &"shop.example:50051/shop.Cart")]
+    pub grpc: Option<TextOr<Grpc>>,
+
+    /// Probe by an HTTP/2 ping to this host and port; or a table of its keys.
+    #[serde(default)]
+    #[schemars(example = &"edge.example:8443")]
+    pub h2ping: Option<TextOr<H2Ping>>,
+
+    /// Probe by a command in a Docker container; needs probe.docker.
+    #[serde(default)]
+    pub docker: Option<Docker>,
+
+    /// Probe by a program on this machine; needs probe.scripts.
+    #[serde(default)]
+    pub script: Option<Script>,
+
+    /// How TLS is spoken: by an https URL, or to a tcp, grpc or h2ping address,
+    /// which without this table is connected to without TLS.
     #[serde(default)]
     pub tls: Option<Tls>,
 }
@@ -105,7 +132,9 @@ pub(super) trait Kind {
 
 /// The keys of all kinds. Where a kind\'s key is text or a table, the text stands
 /// for the first key of the table that must be given.
-pub const KEYS: [&str; 5] = ["http", "tcp", "udp", "dns", "icmp"];
+pub const KEYS: [&str; 9] = [
+    "http", "tcp", "udp", "dns", "icmp", "grpc", "h2ping", "docker", "script",
+];
 
 /// The keys of checks that are not probed.
 const WITHOUT_PROBES: [&str; 2] = ["heartbeat", "alias"];
@@ -124,6 +153,10 @@ impl Kinds {
             self.udp.as_ref().map(|TextOr(kind)| kind as _),
             self.dns.as_ref().map(|kind| kind as _),
             self.icmp.as_ref().map(|TextOr(kind)| kind as _),
+            self.grpc.as_ref().map(|TextOr(kind)| kind as _),
+            self.h2ping.as_ref().map(|TextOr(kind)| kind as _),
+            self.docker.as_ref().map(|kind| kind as _),
+            self.script.as_ref().map(|kind| kind as _),
         ];
         kinds.into_iter().flatten()
     }
