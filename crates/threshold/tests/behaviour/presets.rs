@@ -63,6 +63,7 @@ fn one_input_through_haproxy() {
 fn kubernetes_discards_an_error_of_the_prober() {
     let readiness = Kubernetes::default();
     assert_eq!(play_preset(readiness, "PFFXFFPFFPFFFP"), "PPPPCCPPPPPPCP");
+    assert_eq!(play_preset(readiness, "PFFXFPFFPFFFP"), "PPPPCPPPPPPCP");
     let liveness = Kubernetes {
         liveness: true,
         ..readiness
