@@ -8,6 +8,7 @@ pub mod admin;
 pub mod catalog;
 pub mod cli;
 pub mod clock;
+mod columns;
 pub mod config;
 pub mod daemon;
 pub mod delivery;

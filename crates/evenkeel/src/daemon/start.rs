@@ -201,8 +201,9 @@ impl Daemon {
                 let source = Source::Consul {
                     client: client.clone(),
                     wait: settings.consul.wait,
+                    consistency: settings.consul.consistency(),
                     well: Arc::clone(&well),
-                    keys: settings.zones.locality_keys(),
+                    keys: Arc::new(settings.zones.locality_keys()),
                 };
                 (
                     Running::Consul { _catalog: running },

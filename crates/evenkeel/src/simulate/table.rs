@@ -6,6 +6,7 @@ use std::time::Duration;
 use evenkeel_replay::{Advice, Delays, Gaps, Tally, civil};
 
 use super::Simulated;
+use crate::columns::columns;
 
 /// Checks that the advice names.
 const MOST_CHECKS: usize = 10;
@@ -40,7 +41,10 @@ pub fn as_table(simulated: &Simulated) -> String {
             format!("{:.2} %", tally.wrong_share() * 100.0),
         ]
     });
-    write_rows(out, std::iter::once(header).chain(rows).collect());
+    out.push_str(&columns(
+        &std::iter::once(header).chain(rows).collect::<Vec<_>>(),
+        "  ",
+    ));
     match &simulated.advice {
         None => {}
         Some(Err(none)) => {
@@ -177,7 +181,7 @@ fn advice(out: &mut String, advice: &Advice, simulated: &Simulated) {
             time(proposed.between_false_alarms),
         ]);
     }
-    write_rows(out, rows);
+    out.push_str(&columns(&rows, "  "));
     for proposed in &advice.proposals {
         let _ = writeln!(
             out,
@@ -213,7 +217,7 @@ fn advice(out: &mut String, advice: &Advice, simulated: &Simulated) {
                 .map_or_else(|| "none would do".into(), |count| count.to_string()),
         ]
     }));
-    write_rows(out, rows);
+    out.push_str(&columns(&rows, "  "));
     if let Some(more) = advice
         .checks
         .len()
@@ -224,26 +228,6 @@ fn advice(out: &mut String, advice: &Advice, simulated: &Simulated) {
             out,
             "and {more} checks that need no more than these; --json has all"
         );
-    }
-}
-
-/// Names to the left, figures to the right.
-fn write_rows<const N: usize>(out: &mut String, rows: Vec<[String; N]>) {
-    let mut widths = [0; N];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    for row in rows {
-        let mut line = String::new();
-        for (index, (cell, width)) in row.iter().zip(widths).enumerate() {
-            let _ = match index {
-                0 => write!(line, "{cell:width$}"),
-                _ => write!(line, "  {cell:>width$}"),
-            };
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_consul::client::Client;
-use evenkeel_consul::request::Query;
+use evenkeel_consul::request::{Consistency, Query};
 use evenkeel_consul::types::{AclQuestion, ServiceHealth};
 use evenkeel_engine::CheckId;
 use evenkeel_threshold::Status;
@@ -27,6 +27,7 @@ const DOUBT: Duration = Duration::from_secs(10);
 pub(super) struct Watcher {
     pub(super) client: Client,
     pub(super) wait: Duration,
+    pub(super) consistency: Consistency,
     pub(super) keys: Arc<LocalityKeys>,
     pub(super) metrics: Arc<Metrics>,
     /// Notified when Consul is found to be well again.
@@ -35,9 +36,14 @@ pub(super) struct Watcher {
 
 /// Sends the instances of a service whenever they change, until nobody listens.
 pub(super) async fn watch(watcher: Watcher, name: Arc<str>, updates: mpsc::Sender<Update>) {
-    let base = Query::default();
+    let base = Query {
+        consistency: watcher.consistency,
+        ..Query::default()
+    };
     let mut poll = Poll::new(watcher.wait);
     let mut filled = false;
+    // The same list after an error is news: it can be read again.
+    let mut troubled = false;
     loop {
         let query = poll.query(&base, &watcher.well).await;
         let update = match watcher.client.health_service(&name, &query).await {
@@ -46,7 +52,7 @@ pub(super) async fn watch(watcher: Watcher, name: Arc<str>, updates: mpsc::Sende
                 watcher.metrics.catalog_read("health", true, seconds);
                 let news = poll.answered(&answer.meta);
                 let shrank = answer.value.is_empty() && filled;
-                if !news.changed && !shrank {
+                if !news.changed && !shrank && !troubled {
                     continue;
                 }
                 // A token that loses its rights is told of an empty list.
@@ -61,12 +67,14 @@ pub(super) async fn watch(watcher: Watcher, name: Arc<str>, updates: mpsc::Sende
                     continue;
                 }
                 filled = !answer.value.is_empty();
+                troubled = false;
                 let (instances, faults) = instances(answer.value, &watcher.keys);
                 Update::Instances(Arc::clone(&name), instances, faults)
             }
             Err(error) => {
                 watcher.metrics.catalog_read("health", false, 0.0);
                 poll.failed(&error);
+                troubled = true;
                 Update::Trouble(Arc::clone(&name), error.to_string())
             }
         };
@@ -173,5 +181,70 @@ fn weights(extra: &BTreeMap<String, serde_json::Value>) -> Weights {
             passing: passing.unwrap_or(1),
             warning: warning.unwrap_or(1),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use evenkeel_consul::Config;
+    use evenkeel_testkit::{Reply, Stub};
+
+    use super::*;
+
+    const ONE: &str = r#"[{"Node":{"Node":"n","Address":"10.0.0.1"},
+        "Service":{"ID":"api","Service":"api","Port":80,"Weights":{"Passing":7,"Warning":0}},
+        "Checks":[]}]"#;
+
+    // A server that is asked too often keeps its index: the list comes back without a
+    // change.
+    #[tokio::test]
+    async fn a_list_that_can_be_read_again_is_told_though_it_is_the_same() {
+        let asked = AtomicUsize::new(0);
+        let stub = Stub::start(move |_| match asked.fetch_add(1, Ordering::Relaxed) {
+            1 => Reply::status(429, "too many"),
+            _ => Reply::json(ONE).header("X-Consul-Index", "7"),
+        });
+        let config = Config {
+            address: stub.address().parse().unwrap(),
+            ..Config::default()
+        };
+        let watcher = Watcher {
+            client: Client::new(&config).unwrap(),
+            wait: Duration::from_secs(1),
+            consistency: Consistency::Default,
+            keys: Arc::new(LocalityKeys {
+                zone: Vec::new(),
+                region: Vec::new(),
+            }),
+            metrics: Arc::new(Metrics::new()),
+            well: Arc::default(),
+        };
+        let (tell, mut updates) = mpsc::channel(1);
+        let watch = tokio::spawn(watch(watcher, "api".into(), tell));
+        let mut told = Vec::new();
+        while told.len() < 3 {
+            let limit = Duration::from_secs(60);
+            let update = tokio::time::timeout(limit, updates.recv()).await;
+            told.push(update.expect("within a minute").unwrap());
+        }
+        watch.abort();
+        let [
+            Update::Instances(_, one, _),
+            Update::Trouble(..),
+            Update::Instances(_, again, _),
+        ] = &told[..]
+        else {
+            panic!("{told:?}");
+        };
+        assert_eq!(one, again);
+        assert_eq!(
+            one[0].weights,
+            Weights {
+                passing: 7,
+                warning: 0
+            }
+        );
     }
 }

@@ -1,3 +1,4 @@
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,26 +141,23 @@ impl Zones {
         now: Timestamp,
         name: &Arc<str>,
     ) -> Result<watch::Receiver<Arc<ServiceView>>, Full> {
-        if !self.services.contains_key(name) {
-            if self.services.len() >= MOST_SERVICES {
+        let full = self.services.len() >= MOST_SERVICES;
+        let followed = match self.services.entry(Arc::clone(name)) {
+            Entry::Occupied(followed) => followed.into_mut(),
+            Entry::Vacant(_) if full => {
                 return Err(Full {
                     what: "services",
                     most: MOST_SERVICES,
                 });
             }
-            self.version += 1;
-            let service = Service::default();
-            let shown = Shown::new(service.view(name, self.version), now);
-            self.services
-                .insert(Arc::clone(name), Followed { service, shown });
-        }
-        let followed = self.services.get_mut(name);
-        followed
-            .map(|followed| followed.shown.look(now))
-            .ok_or(Full {
-                what: "services",
-                most: MOST_SERVICES,
-            })
+            Entry::Vacant(place) => {
+                self.version += 1;
+                let service = Service::default();
+                let shown = Shown::new(service.view(name, self.version), now);
+                place.insert(Followed { service, shown })
+            }
+        };
+        Ok(followed.shown.look(now))
     }
 
     /// Follows the split of the requests of `callers` to `upstream` as long as the
@@ -269,6 +267,12 @@ impl Zones {
     /// The services to be read.
     pub fn wanted(&self) -> impl Iterator<Item = &Arc<str>> {
         self.services.keys()
+    }
+
+    /// Those of them of which nothing has been read yet.
+    pub fn unread(&self) -> impl Iterator<Item = &Arc<str>> {
+        let unread = |(_, followed): &(_, &Followed)| !followed.service.is_known();
+        self.services.iter().filter(unread).map(|(name, _)| name)
     }
 
     /// The checks that the instances of a service depend on.

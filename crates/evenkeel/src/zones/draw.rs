@@ -3,11 +3,15 @@
 use std::fmt::Write as _;
 
 use super::{CallerZone, PairReport, Place};
+use crate::columns::columns;
 use crate::status::Style;
 
 const BOLD: &str = "\u{1b}[1m";
 const DIM: &str = "\u{1b}[2m";
 const RESET: &str = "\u{1b}[0m";
+
+/// Between the columns of a table.
+const GAP: &str = "   ";
 
 /// Width of the bar for all requests.
 const BAR: usize = 40;
@@ -179,26 +183,7 @@ fn matrix(text: &mut String, report: &PairReport) {
         format!("{} of {}", tally.healthy, tally.all())
     }));
     rows.push(last);
-    table(text, &rows);
-}
-
-fn table(text: &mut String, rows: &[Vec<String>]) {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<_> = (0..columns).map(width).collect();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate();
-        let line: Vec<_> = cells
-            .map(|(column, (cell, width))| match column {
-                0 => format!("{cell:<width$}"),
-                _ => format!("{cell:>width$}"),
-            })
-            .collect();
-        let _ = writeln!(text, "{}", line.join("   ").trim_end());
-    }
+    text.push_str(&columns(&rows, GAP));
 }
 
 /// All rules side by side.
@@ -232,7 +217,7 @@ pub fn draw_comparison(reports: &[PairReport]) -> String {
         }));
         rows.push(cells);
     }
-    table(&mut text, &rows);
+    text.push_str(&columns(&rows, GAP));
     text.push_str("\nUnder a zone: the share of its own requests that stays there.\n");
     text
 }

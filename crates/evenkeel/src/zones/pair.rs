@@ -53,7 +53,9 @@ impl Planned {
     }
 }
 
-/// Envoy's counters of recalculations, for each zone of the callers.
+/// Envoy's counters of recalculations, for each zone of the callers. Not
+/// [`evenkeel_zone_weights::Counters`], which count the requests of many threads and
+/// take 8 KiB for each zone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recalculations {
     zones: BTreeMap<Locality, [u64; Counter::ALL.len()]>,

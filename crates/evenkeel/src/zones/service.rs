@@ -133,6 +133,11 @@ impl Service {
             .fold(false, |changed, id| self.refresh(id, &released) | changed)
     }
 
+    /// Whether a catalog has said anything of it yet.
+    pub(super) fn is_known(&self) -> bool {
+        self.known
+    }
+
     /// Whether the health of any instance depends on a check.
     pub(super) fn depends_on(&self, check: &CheckId) -> bool {
         self.by_check.contains_key(check)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_consul::client::Client;
+use evenkeel_consul::request::Consistency;
 use evenkeel_engine::CheckId;
 use evenkeel_threshold::Status;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -34,10 +35,12 @@ pub enum Source {
         client: Client,
         /// How long a long poll may be held.
         wait: Duration,
+        /// Which server may answer.
+        consistency: Consistency,
         /// Notified when Consul is found to be well again.
         well: Arc<Notify>,
         /// Metadata that says where an instance is.
-        keys: LocalityKeys,
+        keys: Arc<LocalityKeys>,
     },
     /// A file.
     File(watch::Receiver<Arc<FileServices>>),
@@ -229,7 +232,10 @@ impl ZonesTask {
                 }
                 Some(request) = self.requests.recv() => self.take_request(request).await,
                 Some(update) = self.updates.recv() => self.take_update(update).await,
-                services = changed(&mut self.source) => self.take_file(&services).await,
+                services = changed(&mut self.source) => {
+                    let wanted = self.zones.wanted().cloned().collect();
+                    self.take_file(&services, wanted).await;
+                }
                 () = tokio::time::sleep_until(wake.unwrap_or(later)), if wake.is_some() => {
                     self.zones.handle_timeout(self.clock.now());
                 }
@@ -284,13 +290,15 @@ impl ZonesTask {
             Source::Consul {
                 client,
                 wait,
+                consistency,
                 well,
                 keys,
             } => {
                 let watcher = || Watcher {
                     client: client.clone(),
                     wait: *wait,
-                    keys: Arc::new(keys.clone()),
+                    consistency: *consistency,
+                    keys: Arc::clone(keys),
                     metrics: Arc::clone(&self.metrics),
                     well: Arc::clone(well),
                 };
@@ -298,15 +306,16 @@ impl ZonesTask {
             }
             Source::File(services) => {
                 let services = Arc::clone(&services.borrow());
-                self.take_file(&services).await;
+                let unread = self.zones.unread().cloned().collect();
+                self.take_file(&services, unread).await;
             }
         }
     }
 
-    async fn take_file(&mut self, services: &FileServices) {
+    /// Takes these services as the file has them.
+    async fn take_file(&mut self, services: &FileServices, names: Vec<Arc<str>>) {
         let now = self.clock.now();
-        let wanted: Vec<_> = self.zones.wanted().cloned().collect();
-        for name in wanted {
+        for name in names {
             let instances = services.get(&name).cloned().unwrap_or_default();
             self.zones
                 .handle_instances(now, &name, instances, Vec::new());

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use evenkeel_threshold::{
-    Damped, FirstResult, Leaky, Loaded, Mark, PenaltyParameters, Status, Strategy, Timestamp,
-    WhileSuppressed, Window,
+    Damped, FirstResult, Leaky, Loaded, Mark, Observation, Penalty, PenaltyParameters, Status,
+    Strategy, Timestamp, WhileSuppressed, Window,
 };
 use proptest::prelude::*;
 
 use crate::generators::{
-    any_first, any_penalty, any_status, at_least, every_strategy, timed_observations,
+    any_first, any_penalty, any_status, at_least, counting_strategy, every_strategy,
+    timed_observations,
 };
 use crate::support::{NOW, consecutive, elapse_until};
 
@@ -136,6 +137,67 @@ proptest! {
             if restart {
                 prop_assert_eq!(rule.load(&rule.save(&other), now), Loaded::Resumed(other));
             }
+        }
+    }
+
+    // What is reported depends on the changes that the strategy inside decides, and on
+    // nothing else: as a penalty that takes each of them for a result.
+    #[test]
+    fn it_is_a_penalty_over_what_the_strategy_inside_decides(
+        strategy in counting_strategy(),
+        penalty in any_penalty(),
+        initial in any_status(),
+        first in any_first(),
+        observations in timed_observations(),
+        restarts in prop::collection::vec(any::<bool>(), 1..20),
+    ) {
+        let parameters = PenaltyParameters { failures: 1, successes: 1, ..penalty.parameters() };
+        let rule = Damped::new(strategy, parameters).expect("the penalty is valid");
+        let outer = Penalty::new(parameters).expect("the penalty is valid");
+        let mut now = NOW;
+        let mut damped = rule.start(initial, first, now);
+        let mut inside = strategy.start(initial, first, now);
+        let mut model = outer.start(initial, first, now);
+        let restarts = restarts.into_iter().cycle();
+        for ((millis, observation), restart) in observations.into_iter().zip(restarts) {
+            now = now.saturating_shift(millis as i64);
+            prop_assert_eq!(elapse_until(&rule, &mut damped, now), elapse_until(&outer, &mut model, now));
+            strategy.observe(&mut inside, observation, now);
+            let decided = Observation { status: strategy.reported(&inside), ..observation };
+            prop_assert_eq!(rule.observe(&mut damped, observation, now), outer.observe(&mut model, decided, now));
+            prop_assert_eq!(rule.decided(&damped), decided.status);
+            prop_assert_eq!(rule.mark(&damped), outer.mark(&model));
+            prop_assert_eq!(rule.deadline(&damped), outer.deadline(&model));
+            if restart {
+                prop_assert_eq!(rule.load(&rule.save(&damped), now), Loaded::Resumed(damped));
+            }
+        }
+    }
+
+    #[test]
+    fn no_times_do_harm(
+        strategy in every_strategy(),
+        penalty in any_penalty(),
+        initial in any_status(),
+        steps in prop::collection::vec((any::<u64>(), any_status(), any::<bool>(), any::<i64>()), 0..40),
+    ) {
+        let rule = Damped::new(strategy, penalty.parameters()).expect("the penalty is valid");
+        let mut state = rule.start(initial, FirstResult::Counted, NOW);
+        for (millis, status, immediate, shift) in steps {
+            let now = Timestamp::from_millis(millis);
+            let before = rule.reported(&state);
+            rule.outlook(&state, now);
+            let changes = [rule.elapse(&mut state, now), rule.observe(&mut state, Observation { status, immediate }, now)];
+            let mut reported = before;
+            for change in changes.into_iter().flatten() {
+                prop_assert_eq!(change.from, reported);
+                prop_assert_ne!(change.from, change.to);
+                reported = change.to;
+            }
+            prop_assert_eq!(rule.reported(&state), reported);
+            rule.shift(&mut state, shift);
+            let record = rule.save(&state);
+            rule.load(&record, now);
         }
     }
 }

@@ -57,6 +57,17 @@ pub(crate) fn any_strategy() -> impl Strategy<Value = AnyStrategy> {
     ]
 }
 
+/// Those in which time changes nothing.
+pub(crate) fn counting_strategy() -> impl Strategy<Value = AnyStrategy> {
+    prop_oneof![
+        2 => any_strategy(),
+        1 => any_window().prop_map(AnyStrategy::from),
+        1 => any_ewma().prop_map(AnyStrategy::from),
+        1 => any_cusum().prop_map(AnyStrategy::from),
+        1 => any_consul_esm().prop_map(AnyStrategy::from),
+    ]
+}
+
 /// Those of [`any_strategy`], and all that look further back than to the latest
 /// change or at the clock.
 pub(crate) fn every_strategy() -> impl Strategy<Value = AnyStrategy> {

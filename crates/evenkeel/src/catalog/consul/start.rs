@@ -149,11 +149,7 @@ pub fn start(
                     .iter()
                     .map(|(key, value)| (key.clone(), value.clone()))
                     .collect(),
-                consistency: if settings.consul.stale {
-                    Consistency::Stale
-                } else {
-                    Consistency::Default
-                },
+                consistency: settings.consul.consistency(),
                 ..Query::default()
             },
             wait: settings.consul.wait,

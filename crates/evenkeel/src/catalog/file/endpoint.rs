@@ -6,6 +6,7 @@ use std::sync::Arc;
 use evenkeel_engine::CheckId;
 use evenkeel_threshold::Status;
 use evenkeel_zone_weights::{Locality, MAX_PRIORITY};
+use http::uri::Authority;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -157,15 +158,16 @@ impl EndpointEntry {
 }
 
 /// `host:port` or `[v6]:port`, the host without brackets.
-fn host_and_port(address: &str) -> Option<(&str, u16)> {
-    let (host, port) = address.rsplit_once(':')?;
-    let host = match host.strip_prefix('[') {
-        Some(inner) => inner.strip_suffix(']')?,
-        None if host.contains(':') => return None,
-        None => host,
-    };
-    let port = port.parse().ok().filter(|port| *port != 0)?;
-    (!host.is_empty() && !host.contains(char::is_whitespace)).then_some((host, port))
+fn host_and_port(address: &str) -> Option<(String, u16)> {
+    // An authority may have a user before an `@`.
+    let authority: Authority = address.parse().ok().filter(|_| !address.contains('@'))?;
+    let port = authority.port_u16().filter(|port| *port != 0)?;
+    let host = authority.host();
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    let host = bare.unwrap_or(host);
+    (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
 /// The endpoints of a file, by service.
@@ -271,8 +273,11 @@ weight = 0
 
     #[test]
     fn addresses() {
-        assert_eq!(host_and_port("a:1"), Some(("a", 1)));
-        assert_eq!(host_and_port("[::1]:65535"), Some(("::1", 65535)));
+        assert_eq!(host_and_port("a:1"), Some(("a".to_owned(), 1)));
+        assert_eq!(
+            host_and_port("[::1]:65535"),
+            Some(("::1".to_owned(), 65535))
+        );
         for wrong in [
             "a",
             "a:",
@@ -282,6 +287,7 @@ weight = 0
             "::1:80",
             "[::1:80",
             "a b:1",
+            "u@a:1",
             "http://a:1",
         ] {
             assert_eq!(host_and_port(wrong), None, "{wrong}");

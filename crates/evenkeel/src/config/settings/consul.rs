@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use evenkeel_consul::request::Consistency;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -119,6 +120,17 @@ impl Default for ConsulSettings {
             // balancers drop what is silent. (P017)
             wait: Duration::from_secs(45),
             request_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+impl ConsulSettings {
+    /// Which server may answer reads of lists.
+    pub const fn consistency(&self) -> Consistency {
+        if self.stale {
+            Consistency::Stale
+        } else {
+            Consistency::Default
         }
     }
 }
