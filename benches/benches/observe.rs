@@ -82,6 +82,11 @@ fn consul(bencher: Bencher<'_, '_>) {
 }
 
 #[divan::bench]
+fn window(bencher: Bencher<'_, '_>) {
+    observe(bencher, Window::default());
+}
+
+#[divan::bench]
 fn any_leaky(bencher: Bencher<'_, '_>) {
     observe(bencher, AnyStrategy::from(Leaky::new(2, 1)));
 }

@@ -198,7 +198,7 @@ fn compare(town: &Town, envoy: &Envoy, caller: &mut Caller, all: [usize; 3], bad
 }
 
 #[test]
-#[ignore = "twenty seconds with 28,000 requests"]
+#[ignore = "twenty seconds with 28,000 requests: run by .ci/run minutes"]
 fn envoy_splits_requests_as_predicted_while_services_come_go_and_fail() {
     let test = "envoy_splits_requests_as_predicted";
     let Some(town) = Town::new(test, [4, 1, 1]) else {
@@ -231,7 +231,7 @@ fn envoy_splits_requests_as_predicted_while_services_come_go_and_fail() {
 }
 
 #[test]
-#[ignore = "ten seconds of probes"]
+#[ignore = "ten seconds of probes: run by .ci/run minutes"]
 fn an_endpoint_that_flaps_moves_nothing_in_envoy() {
     let test = "an_endpoint_that_flaps_moves_nothing";
     let Some(town) = Town::new(test, [2, 2, 2]) else {
@@ -268,7 +268,7 @@ fn an_endpoint_that_flaps_moves_nothing_in_envoy() {
 }
 
 #[test]
-#[ignore = "a quarter of a minute"]
+#[ignore = "a quarter of a minute: run by .ci/run minutes"]
 fn envoy_goes_on_without_the_daemon_and_is_up_to_date_within_two_seconds_of_its_return() {
     let test = "envoy_goes_on_without_the_daemon";
     let Some(town) = Town::new(test, [4, 1, 1]) else {
@@ -308,7 +308,7 @@ fn envoy_goes_on_without_the_daemon_and_is_up_to_date_within_two_seconds_of_its_
 }
 
 #[test]
-#[ignore = "a quarter of a minute"]
+#[ignore = "a quarter of a minute: run by .ci/run minutes"]
 fn in_weights_mode_envoy_follows_bounded_and_joint() {
     let test = "in_weights_mode_envoy_follows";
     for rule in [RuleName::Bounded, RuleName::Joint] {
@@ -363,7 +363,7 @@ fn told(dir: &Path) -> BTreeMap<String, f64> {
 }
 
 #[test]
-#[ignore = "counters that must stand still for 30 s"]
+#[ignore = "counters that must stand still for 30 s: run by .ci/run minutes"]
 fn the_counters_of_the_service_connect_procedure_move_as_it_says() {
     let test = "the_counters_of_the_service_connect_procedure";
     let Some(town) = Town::new(test, [2, 2, 2]) else {
