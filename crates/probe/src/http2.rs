@@ -9,7 +9,6 @@ use std::pin::pin;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use h2::client::{Builder, Connection, SendRequest};
-use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::connect::connect;
 use crate::definition::{Host, TlsOptions};
@@ -18,19 +17,17 @@ use crate::prober::Shared;
 use crate::progress::Progress;
 use crate::report::Phase;
 use crate::tls::Alpn;
+use crate::transport::Transport;
 
 /// The most that the fields of an answer's head, or of its trailers, may take.
+#[cfg(any(feature = "grpc", feature = "h2ping"))]
 const MAX_HEADERS: u32 = 16 * 1024;
 
-/// With or without TLS.
-pub(crate) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
-
-type Driver = Connection<Box<dyn Transport>, Bytes>;
+pub(crate) type Driver = Connection<Box<dyn Transport>, Bytes>;
 
 /// Connects, and says the client's preface. Leaves the probe in
 /// [`Phase::FirstByte`].
+#[cfg(any(feature = "grpc", feature = "h2ping"))]
 pub(crate) async fn open(
     shared: &Shared,
     (host, port): (&Host, u16),
@@ -47,10 +44,20 @@ pub(crate) async fn open(
             Box::new(handshake.await?)
         }
     };
+    start(stream, MAX_HEADERS, progress).await
+}
+
+/// Says the client's preface on a connection. The fields of a head, or of
+/// trailers, may take up to `max_headers` bytes.
+pub(crate) async fn start(
+    stream: Box<dyn Transport>,
+    max_headers: u32,
+    progress: &mut Progress,
+) -> Result<(SendRequest<Bytes>, Driver), Failure> {
     progress.enter(Phase::FirstByte);
     Builder::new()
         .enable_push(false)
-        .max_header_list_size(MAX_HEADERS)
+        .max_header_list_size(max_headers)
         .handshake(stream)
         .await
         .map_err(|error| failure(&error))

@@ -20,9 +20,10 @@
 //! What a probe means:
 //!
 //! * HTTP: 2xx is passing, 429 a warning, all else critical. A new connection
-//!   for each probe, so that the target's accept path is tested too. Redirects
-//!   are followed unless told not to. No proxy, whatever the environment says:
-//!   a proxy's health is not the target's.
+//!   for each probe, so that the target's accept path is tested too, unless the
+//!   check says otherwise ([`HttpTransport`]). Redirects are followed unless
+//!   told not to. No proxy but one that the check names, whatever the
+//!   environment says: a proxy's health is not the target's.
 //! * TCP: a connection, and a TLS handshake if asked for, is passing.
 //! * UDP: the reply decides; what silence means is said in the check. A closed
 //!   port is critical.
@@ -36,7 +37,8 @@
 //!   [`TargetPolicy`] refuses) is [`Outcome::Unprobed`].
 //!
 //! The crate neither schedules nor counts nor logs, and keeps nothing between
-//! probes but TLS configurations and the resolver's setup.
+//! probes but TLS configurations, the resolver's setup, and the connection of a
+//! check that asks for it.
 
 mod capture;
 #[cfg(any(feature = "docker", all(feature = "script", unix)))]
@@ -52,7 +54,7 @@ mod grpc;
 #[cfg(feature = "h2ping")]
 mod h2ping;
 mod http;
-#[cfg(any(feature = "grpc", feature = "h2ping"))]
+#[cfg(any(feature = "grpc", feature = "h2ping", feature = "http2"))]
 mod http2;
 #[cfg(feature = "icmp")]
 mod icmp;
@@ -65,6 +67,7 @@ mod report;
 mod resolve;
 mod tcp;
 mod tls;
+mod transport;
 mod udp;
 
 #[cfg(feature = "docker")]
@@ -77,8 +80,8 @@ pub use definition::H2PingCheck;
 pub use definition::ScriptCheck;
 pub use definition::{
     DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, Definition, DefinitionError, DnsCheck, DnsOptions,
-    DnsTransport, Expected, HttpCheck, HttpExpect, MAX_OUTPUT_MAX_SIZE, Pattern, Silence, TcpCheck,
-    TlsOptions, UdpCheck,
+    DnsTransport, Expected, HttpCheck, HttpCredentials, HttpExpect, HttpTransport, HttpVersion,
+    MAX_OUTPUT_MAX_SIZE, Pattern, Silence, TcpCheck, TlsOptions, UdpCheck,
 };
 #[cfg(feature = "icmp")]
 pub use definition::{IcmpCheck, IcmpOptions};

@@ -1,10 +1,12 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
 
 use crate::definition::Definition;
+use crate::http::CredentialFiles;
 #[cfg(feature = "icmp")]
 use crate::icmp::{Icmp, IcmpSockets};
 use crate::policy::TargetPolicy;
@@ -22,7 +24,8 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct ProberSettings {
     /// Which addresses may be probed.
     pub policy: TargetPolicy,
-    /// How redirects are followed, by the checks that follow them.
+    /// How redirects are followed, by the checks that follow them and do not
+    /// say otherwise.
     pub redirects: RedirectPolicy,
     /// What checks that do not say otherwise trust and present.
     pub tls: TlsDefaults,
@@ -68,7 +71,7 @@ impl Default for ProberSettings {
 }
 
 /// How redirects are followed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct RedirectPolicy {
@@ -100,9 +103,12 @@ pub struct Prober {
 }
 
 pub(crate) struct Shared {
+    /// No other prober of this process has it.
+    pub(crate) id: u64,
     pub(crate) policy: TargetPolicy,
     pub(crate) redirects: RedirectPolicy,
     pub(crate) tls: TlsConfigs,
+    pub(crate) credentials: CredentialFiles,
     pub(crate) user_agent: Box<str>,
     pub(crate) accept: Box<str>,
     pub(crate) resolver: Arc<dyn Resolve>,
@@ -118,6 +124,9 @@ pub(crate) struct Shared {
 /// How many programs run at once on this machine.
 #[cfg(all(feature = "script", unix))]
 const MAX_SCRIPTS: usize = 64;
+
+/// How many probers there have been.
+static PROBERS: AtomicU64 = AtomicU64::new(0);
 
 impl Prober {
     /// A prober with these settings.
@@ -137,9 +146,11 @@ impl Prober {
         let docker = settings.docker.as_deref();
         Ok(Self {
             shared: Arc::new(Shared {
+                id: PROBERS.fetch_add(1, Ordering::Relaxed),
                 policy: settings.policy,
                 redirects: settings.redirects,
                 tls: TlsConfigs::new(settings.tls),
+                credentials: CredentialFiles::default(),
                 user_agent: settings.user_agent.into(),
                 accept: settings.accept.into(),
                 resolver: settings.resolver,

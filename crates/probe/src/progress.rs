@@ -41,25 +41,25 @@ pub(crate) struct HeadBytes(pub(crate) Vec<u8>);
 
 /// An answer that has no phase of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(
-    not(any(feature = "grpc", feature = "h2ping")),
-    expect(
-        dead_code,
-        reason = "HTTP and TCP have phases for all that they wait for"
-    )
-)]
 pub(crate) enum Awaited {
     /// To a call.
+    #[cfg(feature = "grpc")]
     Answer,
     /// To a ping.
+    #[cfg(feature = "h2ping")]
     Pong,
+    /// Of a proxy, to the request for a tunnel.
+    Tunnel,
 }
 
 impl Awaited {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
+            #[cfg(feature = "grpc")]
             Self::Answer => "awaiting the answer",
+            #[cfg(feature = "h2ping")]
             Self::Pong => "awaiting the answer to the ping",
+            Self::Tunnel => "awaiting the proxy's answer to CONNECT",
         }
     }
 }

@@ -103,6 +103,11 @@ pub enum Cause {
     /// A CA or client certificate file is missing, unreadable or makes no
     /// sense, or the system has no CA certificates.
     TlsFiles,
+    /// The file with the credentials of a check is missing, unreadable or makes
+    /// no sense.
+    Credentials,
+    /// The proxy of a check is not there, or does not let us through.
+    Proxy,
     /// The target policy forbids the address.
     TargetRefused,
     /// No more processes or threads may be made (`EAGAIN` at a fork).
@@ -117,7 +122,7 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, e.g. to initialise a metric.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Descriptors,
         Self::SourcePorts,
         Self::Memory,
@@ -125,6 +130,8 @@ impl Cause {
         Self::NoRoute,
         Self::Resolver,
         Self::TlsFiles,
+        Self::Credentials,
+        Self::Proxy,
         Self::TargetRefused,
         Self::Processes,
         Self::Docker,
@@ -142,6 +149,8 @@ impl Cause {
             Self::NoRoute => "no_route",
             Self::Resolver => "resolver",
             Self::TlsFiles => "tls_files",
+            Self::Credentials => "credentials",
+            Self::Proxy => "proxy",
             Self::TargetRefused => "target_refused",
             Self::Processes => "processes",
             Self::Docker => "docker",

@@ -5,9 +5,11 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Method};
 
 use super::{
-    DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, DefinitionError, Demands, HttpExpect, HttpUrl,
-    MAX_OUTPUT_MAX_SIZE, TlsOptions,
+    DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, DefinitionError, Demands, HttpCredentials,
+    HttpExpect, HttpTransport, HttpUrl, MAX_OUTPUT_MAX_SIZE, TlsOptions, Way,
 };
+use crate::http::Idle;
+use crate::prober::RedirectPolicy;
 
 /// An HTTP or HTTPS request; the answer's status code decides: 2xx is passing,
 /// 429 a warning, everything else critical.
@@ -31,6 +33,10 @@ struct Extras {
     body: Box<[u8]>,
     tls: TlsOptions,
     demands: Option<Box<Demands>>,
+    redirects: Option<RedirectPolicy>,
+    way: Option<Box<Way>>,
+    idle: Idle,
+    credentials: Option<Box<HttpCredentials>>,
 }
 
 impl HttpCheck {
@@ -156,6 +162,64 @@ impl HttpCheck {
         self.extras.as_deref()?.demands.as_deref()
     }
 
+    /// Sets how redirects are followed, instead of as the prober's settings
+    /// say.
+    #[must_use]
+    pub fn with_redirects(mut self, policy: RedirectPolicy) -> Self {
+        self.extras().redirects = Some(policy);
+        self
+    }
+
+    /// How redirects are followed, if the check says.
+    pub fn redirects(&self) -> Option<&RedirectPolicy> {
+        self.extras.as_deref()?.redirects.as_ref()
+    }
+
+    /// Sets how the request gets to its target.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Option`].
+    pub fn with_transport(mut self, transport: HttpTransport) -> Result<Self, DefinitionError> {
+        let is_any = transport != HttpTransport::default();
+        if is_any || self.extras.is_some() {
+            let way = Way::new(transport)?;
+            self.extras().way = is_any.then(|| Box::new(way));
+        }
+        Ok(self)
+    }
+
+    /// How the request gets to its target, if not as by default.
+    pub fn transport(&self) -> Option<&HttpTransport> {
+        self.way().map(|way| &way.given)
+    }
+
+    pub(crate) fn way(&self) -> Option<&Way> {
+        self.extras.as_deref()?.way.as_deref()
+    }
+
+    /// The connection that is kept for the next probe.
+    pub(crate) fn idle(&self) -> Option<&Idle> {
+        self.extras.as_deref().map(|extras| &extras.idle)
+    }
+
+    /// Sets what the request proves itself by.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Option`], [`DefinitionError::HeaderName`].
+    pub fn with_credentials(
+        mut self,
+        credentials: HttpCredentials,
+    ) -> Result<Self, DefinitionError> {
+        credentials.validate()?;
+        self.extras().credentials = Some(Box::new(credentials));
+        Ok(self)
+    }
+
+    /// What the request proves itself by, beside its headers and URL.
+    pub fn credentials(&self) -> Option<&HttpCredentials> {
+        self.extras.as_deref()?.credentials.as_deref()
+    }
+
     /// The URL as given; a password in it is masked.
     pub fn url(&self) -> &str {
         self.url.text()
@@ -243,6 +307,9 @@ impl fmt::Debug for HttpCheck {
             .field("output_max_size", &self.output_max_size())
             .field("tls", self.tls())
             .field("expect", &self.expect())
+            .field("redirects", &self.redirects())
+            .field("transport", &self.transport())
+            .field("credentials", &self.credentials())
             .finish()
     }
 }

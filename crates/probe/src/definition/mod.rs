@@ -1,5 +1,6 @@
 #[cfg(any(feature = "docker", all(feature = "script", unix)))]
 mod command;
+mod credentials;
 mod dns;
 #[cfg(feature = "docker")]
 mod docker;
@@ -19,6 +20,7 @@ mod script;
 mod target;
 mod tcp;
 mod tls;
+mod transport;
 mod udp;
 
 use std::time::Duration;
@@ -29,6 +31,7 @@ use tokio::time::Instant;
 
 #[cfg(any(feature = "docker", all(feature = "script", unix)))]
 use self::command::command_options;
+pub use self::credentials::HttpCredentials;
 pub(crate) use self::dns::Rcode;
 pub use self::dns::{DnsCheck, DnsOptions, DnsTransport};
 #[cfg(feature = "docker")]
@@ -49,6 +52,8 @@ pub(crate) use self::target::{Host, HttpUrl};
 pub use self::tcp::TcpCheck;
 pub use self::tls::TlsOptions;
 pub(crate) use self::tls::is_set;
+pub(crate) use self::transport::Way;
+pub use self::transport::{HttpTransport, HttpVersion};
 pub use self::udp::{Silence, UdpCheck};
 use crate::kind::{self, Kind};
 use crate::prober::Shared;

@@ -117,6 +117,11 @@ impl HttpUrl {
         &self.text
     }
 
+    /// Host and port.
+    pub(crate) fn authority(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
     /// Whether the port is the scheme's own, and is left out of `Host`.
     pub(crate) fn is_default_port(&self) -> bool {
         self.port == if self.https { 443 } else { 80 }

@@ -31,6 +31,8 @@ pub(super) struct Decoder {
     expect: Expect,
     /// A chunk-size line that has not come whole.
     line: Vec<u8>,
+    /// The body has ended by its own framing, and nothing came after it.
+    ended_clean: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,14 +53,23 @@ impl Decoder {
             },
             expect: Expect::Size,
             line: Vec::new(),
+            ended_clean: false,
         }
+    }
+
+    /// Whether the next answer on this connection would begin with the next byte.
+    pub(super) fn ended_clean(&self) -> bool {
+        self.ended_clean
     }
 
     /// Takes `input` in; `answer.end` is no longer `Open` once no more is
     /// needed. At most `limit` bytes are kept.
     pub(super) fn feed(&mut self, input: &[u8], answer: &mut Answer, limit: usize) {
         match self.framing {
-            Framing::None => answer.end = BodyEnd::Complete,
+            Framing::None => {
+                self.ended_clean = input.is_empty();
+                answer.end = BodyEnd::Complete;
+            }
             Framing::UntilClose => {
                 keep(input, answer, limit);
                 if answer.body.len() >= limit {
@@ -66,9 +77,10 @@ impl Decoder {
                 }
             }
             Framing::Length(length) => {
-                let input = self.take(input).0;
+                let (input, rest) = self.take(input);
                 keep(input, answer, limit);
                 if answer.body.len() as u64 == length {
+                    self.ended_clean = rest.is_empty();
                     answer.end = BodyEnd::Complete;
                 } else if answer.body.len() >= limit {
                     answer.end = BodyEnd::Full;
@@ -108,7 +120,11 @@ impl Decoder {
                         return;
                     };
                     match httparse::parse_chunk_size(&line) {
-                        Ok(Status::Complete((_, 0))) => answer.end = BodyEnd::Complete,
+                        Ok(Status::Complete((_, 0))) => {
+                            // Trailers, or an end that is still on its way, are not waited for.
+                            self.ended_clean = matches!(rest, b"\r\n" | b"\n");
+                            answer.end = BodyEnd::Complete;
+                        }
                         Ok(Status::Complete((_, size))) => {
                             if answer.body.len() >= limit {
                                 answer.end = BodyEnd::Full;

@@ -14,6 +14,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::body::{Decoder, Framing};
 use super::head::{self, Head, MAX_HEAD};
+use super::redirect::Redirect;
+use crate::definition::HttpCheck;
 use crate::fault::Failure;
 use crate::progress::{Answer, BodyEnd, HeadBytes};
 
@@ -30,10 +32,15 @@ pub(super) struct Reply {
     kept: Option<Box<HeadBytes>>,
     /// Bytes of interim heads, which count toward [`MAX_HEAD`].
     interim: usize,
+    /// The connection can carry another request.
+    reusable: bool,
 }
 
 impl Reply {
-    pub(super) fn new(keep_head: bool) -> Self {
+    /// For an answer to `check`.
+    pub(super) fn new(check: &HttpCheck) -> Self {
+        let demands = check.demands();
+        let keep_head = demands.is_some_and(|demands| !demands.headers.is_empty());
         Self {
             kept: keep_head.then(Box::default),
             ..Self::default()
@@ -127,13 +134,31 @@ impl Reply {
         }
     }
 
-    /// Where the answer leads, if it is a redirect (RFC 9110 section 15.4).
-    pub(super) fn redirect(&mut self) -> Option<(u16, String)> {
+    /// Whether anything of an answer has come.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.bytes.is_empty() || self.interim > 0 || self.head.is_some()
+    }
+
+    /// Whether nothing came behind the head.
+    pub(super) fn is_drained(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Whether the connection can carry another request, once the body is read.
+    pub(super) fn is_reusable(&self) -> bool {
+        self.reusable
+    }
+
+    /// Code and reason of the head.
+    pub(super) fn status_line(&self) -> (u16, &str) {
+        let head = self.head.as_ref();
+        head.map_or((0, ""), |head| (head.code, &*head.reason))
+    }
+
+    /// Where the answer leads, if it is a redirect.
+    pub(super) fn redirect(&mut self) -> Option<Redirect> {
         let head = self.head.as_mut()?;
-        matches!(head.code, 301 | 302 | 303 | 307 | 308)
-            .then(|| head.location.take())?
-            .filter(|location| !location.is_empty())
-            .map(|location| (head.code, location))
+        Redirect::of(head.code, head.location.take()?)
     }
 
     /// The answer, of which the body is still to be read.
@@ -169,10 +194,16 @@ impl Reply {
             | None => Framing::None,
             Some(head) => head.framing,
         };
+        let persistent = self
+            .head
+            .as_ref()
+            .is_some_and(|head| head.persistent && head.code != 101);
         let mut decoder = Decoder::new(framing);
         loop {
             decoder.feed(&self.bytes, answer, limit);
             if answer.end != BodyEnd::Open {
+                let complete = answer.end == BodyEnd::Complete;
+                self.reusable = persistent && complete && decoder.ended_clean();
                 return;
             }
             self.bytes.clear();

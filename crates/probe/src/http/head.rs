@@ -18,6 +18,9 @@ pub(super) struct Head {
     pub(super) reason: String,
     pub(super) location: Option<String>,
     pub(super) framing: Framing,
+    /// The server does not end the connection after the answer (RFC 9112
+    /// section 9.3).
+    pub(super) persistent: bool,
 }
 
 /// Where the head ends: the offset behind its empty line. `from` is where an
@@ -93,6 +96,8 @@ fn head_of(response: &Response<'_, '_>) -> Result<Head, String> {
     let mut location = None;
     let mut length: Option<u64> = None;
     let mut chunked = None;
+    // Version 1.1; 1.0 has no such thing without being asked.
+    let mut persistent = response.version == Some(1);
     for header in &*response.headers {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         if is("location") {
@@ -101,6 +106,8 @@ fn head_of(response: &Response<'_, '_>) -> Result<Head, String> {
             length = Some(content_length(header.value, length)?);
         } else if is("transfer-encoding") {
             chunked = Some(is_chunked(header.value));
+        } else if is("connection") {
+            persistent &= !says_close(header.value);
         }
     }
     // RFC 9112 section 6.3.
@@ -114,6 +121,7 @@ fn head_of(response: &Response<'_, '_>) -> Result<Head, String> {
         reason,
         location,
         framing,
+        persistent,
     })
 }
 
@@ -134,6 +142,12 @@ fn content_length(value: &[u8], before: Option<u64>) -> Result<u64, String> {
         length = Some(part);
     }
     length.ok_or_else(bad)
+}
+
+fn says_close(value: &[u8]) -> bool {
+    value
+        .split(|byte| *byte == b',')
+        .any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"))
 }
 
 fn is_chunked(value: &[u8]) -> bool {
@@ -176,6 +190,7 @@ mod tests {
                 reason: "Found".into(),
                 location: Some("/a".into()),
                 framing: Framing::Length(7),
+                persistent: true,
             })
         );
     }

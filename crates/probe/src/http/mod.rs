@@ -1,12 +1,17 @@
 //! The HTTP probe.
 
 mod body;
+mod credentials;
 mod exchange;
 mod expect;
 mod head;
+#[cfg(feature = "http2")]
+mod http2;
+mod idle;
 mod redirect;
 mod request;
 mod text;
+mod way;
 
 use std::time::Duration;
 
@@ -15,8 +20,11 @@ use futures_util::FutureExt as _;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::Instant;
 
+pub(crate) use self::credentials::CredentialFiles;
 use self::exchange::Reply;
-use self::redirect::Hop;
+pub(crate) use self::idle::Idle;
+use self::redirect::{Hop, Redirect};
+use self::request::Request;
 use self::text::{answered, failed};
 use crate::connect::connect;
 use crate::definition::HttpCheck;
@@ -72,12 +80,26 @@ async fn follow(
     check: &HttpCheck,
     progress: &mut Progress,
 ) -> Result<(), Failure> {
+    let secret = match check.credentials() {
+        Some(credentials) => {
+            let reading = shared.credentials.secret(credentials, progress);
+            Some(Box::new(Box::pin(reading).await?))
+        }
+        None => None,
+    };
+    let policy = check.redirects().unwrap_or(&shared.redirects);
     let mut hop = Hop::first(check);
     loop {
-        match one_hop(shared, check, &hop, progress).await {
+        let request = Request::new(check, &hop, shared, secret.as_deref());
+        let result = match check.way() {
+            None => one_hop(&request, progress).await,
+            // Boxed, so that a plain probe does not carry the room for it.
+            Some(way) => Box::pin(way::one_hop(&request, way, progress)).await,
+        };
+        match result {
             Ok(None) => return Ok(()),
-            Ok(Some((code, location))) => {
-                hop = hop.follow(code, &location, &shared.redirects)?;
+            Ok(Some(redirect)) => {
+                hop = hop.follow(&redirect, policy)?;
                 progress.redirected_to = Some(hop.url().text().to_owned());
             }
             Err(failure) => return Err(hop.blame(failure)),
@@ -85,32 +107,26 @@ async fn follow(
     }
 }
 
-/// One request. `Some((code, location))` if the answer is a redirect to be followed.
+/// One request, in HTTP/1.1 on a connection of its own.
 async fn one_hop(
-    shared: &Shared,
-    check: &HttpCheck,
-    hop: &Hop<'_>,
+    request: &Request<'_>,
     progress: &mut Progress,
-) -> Result<Option<(u16, String)>, Failure> {
-    let url = hop.url();
-    let mut stream = connect(
-        &url.host,
-        url.port,
-        &shared.policy,
-        &*shared.resolver,
-        progress,
-    )
-    .await?;
-    if !url.https {
-        return exchange(shared, check, hop, &mut stream, progress).await;
+) -> Result<Option<Redirect>, Failure> {
+    let (url, shared) = (request.hop.url(), request.shared);
+    let (policy, resolver) = (&shared.policy, &*shared.resolver);
+    let mut stream = connect(&url.host, url.port, policy, resolver, progress).await?;
+    if !request.hop.url().https {
+        return exchange(request, &mut stream, progress).await;
     }
-    // Boxed, so that a plain probe does not carry the room for it.
+    // Boxed as well.
     Box::pin(async {
-        let mut stream = shared
+        let (host, tls) = (&request.hop.url().host, request.check.tls());
+        let handshake = request
+            .shared
             .tls
-            .handshake(stream, &url.host, check.tls(), Alpn::Http1, progress)
-            .await?;
-        let result = exchange(shared, check, hop, &mut stream, progress).await;
+            .handshake(stream, host, tls, Alpn::Http1, progress);
+        let mut stream = handshake.await?;
+        let result = exchange(request, &mut stream, progress).await;
         // A goodbye, if the socket takes it at once.
         let _ = stream.shutdown().now_or_never();
         result
@@ -119,31 +135,44 @@ async fn one_hop(
 }
 
 async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
-    shared: &Shared,
-    check: &HttpCheck,
-    hop: &Hop<'_>,
+    request: &Request<'_>,
     stream: &mut S,
     progress: &mut Progress,
-) -> Result<Option<(u16, String)>, Failure> {
+) -> Result<Option<Redirect>, Failure> {
     progress.enter(Phase::FirstByte);
-    let request = request::assemble(check, hop, shared);
-    let demands = check.demands();
-    let mut reply = Reply::new(demands.is_some_and(|demands| !demands.headers.is_empty()));
-    reply.head(stream, &request).await?;
+    let mut reply = Reply::new(request.check);
+    reply.head(stream, &request.assemble()).await?;
+    Ok(transfer(request, &mut reply, stream, progress).await)
+}
+
+/// What comes after the head: the body, unless it is a redirect that is
+/// followed.
+async fn transfer<S: AsyncRead + Unpin>(
+    request: &Request<'_>,
+    reply: &mut Reply,
+    stream: &mut S,
+    progress: &mut Progress,
+) -> Option<Redirect> {
+    let check = request.check;
     if check.follow_redirects()
         && let Some(redirect) = reply.redirect()
     {
-        return Ok(Some(redirect));
+        return Some(redirect);
     }
     progress.enter(Phase::Transfer);
     let answer = progress.answer.insert(reply.answer());
+    let to_head_request = request.hop.method() == "HEAD";
+    reply
+        .body(stream, answer, to_head_request, body_limit(check))
+        .await;
+    None
+}
+
+/// How much of a body is read.
+fn body_limit(check: &HttpCheck) -> usize {
     let shown = check.output_max_size() as usize;
-    let limit = match demands {
+    match check.demands() {
         Some(demands) if demands.reads_body() => shown.max(expect::READ_FOR_DEMANDS),
         _ => shown,
-    };
-    reply
-        .body(stream, answer, hop.method() == "HEAD", limit)
-        .await;
-    Ok(None)
+    }
 }

@@ -8,6 +8,21 @@ use crate::definition::{HttpCheck, HttpUrl};
 use crate::fault::Failure;
 use crate::prober::RedirectPolicy;
 
+/// An answer that leads elsewhere.
+#[derive(Debug)]
+pub(super) struct Redirect {
+    code: u16,
+    location: String,
+}
+
+impl Redirect {
+    /// That an answer with `code` leads to `location` (RFC 9110 section 15.4).
+    pub(super) fn of(code: u16, location: String) -> Option<Self> {
+        let leads = matches!(code, 301 | 302 | 303 | 307 | 308) && !location.is_empty();
+        leads.then_some(Self { code, location })
+    }
+}
+
 /// One request of a chain.
 pub(super) struct Hop<'a> {
     url: Cow<'a, HttpUrl>,
@@ -33,6 +48,11 @@ impl<'a> Hop<'a> {
             trusted: true,
             followed: 0,
         }
+    }
+
+    /// Whether this is the check's own host and port still.
+    pub(super) fn is_at_home(&self) -> bool {
+        self.trusted
     }
 
     pub(super) fn url(&self) -> &HttpUrl {
@@ -75,13 +95,13 @@ impl<'a> Hop<'a> {
         failure
     }
 
-    /// The request that answers a redirect with `code` to `location`.
+    /// The request that answers `redirect`.
     pub(super) fn follow(
         &self,
-        code: u16,
-        location: &str,
+        redirect: &Redirect,
         policy: &RedirectPolicy,
     ) -> Result<Hop<'a>, Failure> {
+        let Redirect { code, location } = redirect;
         let shown = crate::capture::excerpt(location);
         let fail = |reason: &str| Failure::critical(format!("redirect to {shown:?}: {reason}"));
         if self.followed >= policy.max {
@@ -105,7 +125,7 @@ impl<'a> Hop<'a> {
         }
         let same_port =
             self.url.port == url.port || (self.url.is_default_port() && url.is_default_port());
-        let keeps_request = matches!(code, 307 | 308);
+        let keeps_request = matches!(*code, 307 | 308);
         let method = match (keeps_request, self.method) {
             (true, method) => method,
             (false, "HEAD") => "HEAD",

@@ -120,8 +120,10 @@ pub(super) fn make(key: &Key, stamp: &Stamp) -> Result<ClientConfig, FileFault> 
     config.alpn_protocols = match key.alpn {
         Alpn::None => Vec::new(),
         Alpn::Http1 => vec![b"http/1.1".to_vec()],
-        #[cfg(any(feature = "grpc", feature = "h2ping"))]
+        #[cfg(any(feature = "grpc", feature = "h2ping", feature = "http2"))]
         Alpn::Http2 => vec![b"h2".to_vec()],
+        #[cfg(feature = "http2")]
+        Alpn::Http1Or2 => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
     };
     Ok(config)
 }

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use self::files::{FileFault, Stamp};
-#[cfg(any(feature = "grpc", feature = "h2ping"))]
+#[cfg(any(feature = "grpc", feature = "h2ping", feature = "http2"))]
 pub(crate) use self::text::alert;
 pub(crate) use self::text::describe;
 use crate::definition::{Host, TlsOptions, is_set};
@@ -61,8 +61,11 @@ pub(crate) enum Alpn {
     /// `http/1.1`.
     Http1,
     /// `h2`.
-    #[cfg(any(feature = "grpc", feature = "h2ping"))]
+    #[cfg(any(feature = "grpc", feature = "h2ping", feature = "http2"))]
     Http2,
+    /// `h2` and `http/1.1`.
+    #[cfg(feature = "http2")]
+    Http1Or2,
 }
 
 impl Key {
@@ -174,14 +177,14 @@ impl TlsConfigs {
 
     /// A handshake with `host` on `stream`. The name that is sent and verified
     /// is the options' or the host itself, never another (P047, P091).
-    pub(crate) async fn handshake(
+    pub(crate) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
-        stream: TcpStream,
+        stream: S,
         host: &Host,
         options: &TlsOptions,
         alpn: Alpn,
         progress: &mut Progress,
-    ) -> Result<TlsStream<TcpStream>, Failure> {
+    ) -> Result<TlsStream<S>, Failure> {
         progress.enter(Phase::Tls);
         // Should the time run out on it, it is not the target's fault.
         progress.own_fault = Some((

@@ -22,6 +22,8 @@ mod hostile;
 mod http;
 #[cfg(all(feature = "grpc", feature = "h2ping"))]
 mod http2;
+#[cfg(feature = "http2")]
+mod http_2;
 #[cfg(all(feature = "icmp", target_os = "linux"))]
 mod icmp;
 mod names;
@@ -35,6 +37,8 @@ mod serialised;
 mod support;
 mod tcp;
 mod tls;
+#[cfg(unix)]
+mod transport;
 mod udp;
 #[cfg(target_os = "linux")]
 mod unprobed;

@@ -130,7 +130,7 @@ pub(crate) fn server_config(pair: &Pair, clients: Option<&Ca>) -> ServerConfig {
 
 /// Answers each HTTPS request with 200 and `secure`; what each connection said
 /// of itself (server name, protocol) and how it ended is told.
-async fn https(config: ServerConfig) -> (Server, mpsc::UnboundedReceiver<String>) {
+pub(crate) async fn https(config: ServerConfig) -> (Server, mpsc::UnboundedReceiver<String>) {
     let (tell, told) = mpsc::unbounded_channel();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let server = Server::start(move |stream| {

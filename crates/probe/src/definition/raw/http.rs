@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::tls::RawTls;
 use super::{is_yes, is_zero, yes};
-use crate::definition::{DefinitionError, HttpCheck, HttpExpect};
+use crate::definition::{DefinitionError, HttpCheck, HttpCredentials, HttpExpect, HttpTransport};
+use crate::prober::RedirectPolicy;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,6 +32,12 @@ pub(in crate::definition) struct RawHttp {
     tls: RawTls,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expect: Option<HttpExpect>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    redirects: Option<RedirectPolicy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transport: Option<HttpTransport>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    credentials: Option<HttpCredentials>,
 }
 
 /// A header's one value or several.
@@ -49,8 +56,15 @@ impl RawHttp {
             .with_timeout(self.timeout)
             .with_tls(self.tls.into())?
             .with_expect(self.expect.unwrap_or_default())?
+            .with_transport(self.transport.unwrap_or_default())?
             .with_follow_redirects(self.follow_redirects)
             .with_output_max_size(self.output_max_size);
+        if let Some(policy) = self.redirects {
+            check = check.with_redirects(policy);
+        }
+        if let Some(credentials) = self.credentials {
+            check = check.with_credentials(credentials)?;
+        }
         for (name, values) in &self.headers {
             let values = match values {
                 Values::One(value) => std::slice::from_ref(value),
@@ -98,6 +112,9 @@ impl From<&HttpCheck> for RawHttp {
             output_max_size: check.given_output_max_size(),
             tls: RawTls::from(check.tls()),
             expect: check.expect().cloned(),
+            redirects: check.redirects().cloned(),
+            transport: check.transport().cloned(),
+            credentials: check.credentials().cloned(),
         }
     }
 }
