@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel_probe::Definition;
+use evenkeel_probe::{Definition, HttpVersion};
 use evenkeel_threshold::{AnyStrategy, FirstResult, Leaky, Status};
 use proptest::prelude::*;
 use tokio::sync::{mpsc, watch};
@@ -125,6 +125,74 @@ tcp = "[::1]:53"
 }
 
 // P088
+#[test]
+fn the_way_of_a_request_reaches_the_probe_or_is_a_fault() {
+    let check = |rest: &str| format!("[[check]]\nname = \"a\"\nhttp = \"http://h/\"\n{rest}\n");
+    let text = check(
+        r#"redirects = { max = 3, same_host_only = true }
+transport = { version = "negotiated", unix_socket = "/run/a", reuse = true }
+credentials = { user = "me", password_file = "/run/p" }"#,
+    );
+    let (view, faults) = to_view(&text, &Settings::default());
+    assert_eq!(faults, []);
+    let Some(Definition::Http(http)) = view.checks[0].check.definition.probe() else {
+        panic!("not HTTP")
+    };
+    let redirects = http.redirects().unwrap();
+    assert_eq!((redirects.max, redirects.same_host_only), (3, true));
+    assert!(!redirects.allow_downgrade);
+    let transport = http.transport().unwrap();
+    assert_eq!(transport.version, HttpVersion::Negotiated);
+    assert_eq!(transport.unix_socket.as_deref(), Some(Path::new("/run/a")));
+    assert!(transport.reuse);
+    assert_eq!(http.credentials().unwrap().file(), Path::new("/run/p"));
+
+    for (rest, key, says) in [
+        (
+            "transport = { version = \"3\" }",
+            "transport.version",
+            "negotiated",
+        ),
+        (
+            "transport = { proxy = \"https://p/\" }",
+            "transport",
+            "without TLS",
+        ),
+        (
+            "transport = { proxy = \"http://p/x\" }",
+            "transport",
+            "no path",
+        ),
+        (
+            "transport = { proxy = \"http://p/\", unix_socket = \"/s\" }",
+            "transport",
+            "together",
+        ),
+        (
+            "transport = { version = \"2\", reuse = true }",
+            "transport",
+            "HTTP/1.1 only",
+        ),
+        (
+            "credentials = { user = \"me\" }",
+            "credentials",
+            "user and password_file",
+        ),
+        (
+            "credentials = { header = \"a b\", value_file = \"/f\" }",
+            "credentials",
+            "header field name",
+        ),
+        ("redirects = { max = -1 }", "redirects.max", ""),
+        ("credential = { }", "credential", "credentials"),
+    ] {
+        let faults = parse(check(rest).as_bytes(), Format::Toml).expect_err(rest);
+        assert_eq!(faults.len(), 1, "{rest}: {faults:?}");
+        assert_eq!(faults[0].key, key, "{faults:?}");
+        assert!(faults[0].text.contains(says), "{faults:?}");
+    }
+}
+
 #[test]
 fn what_is_expected_of_an_answer_reaches_the_probe_or_is_a_fault() {
     let text = r#"

@@ -1,8 +1,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use evenkeel_probe::{Definition, DefinitionError, HttpCheck, HttpExpect};
+use evenkeel_probe::{
+    Definition, DefinitionError, HttpCheck, HttpCredentials, HttpExpect, HttpTransport,
+    HttpVersion, RedirectPolicy,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
@@ -49,6 +53,159 @@ pub struct Http {
     /// Http: what the answer must be like, beyond the usual status codes.
     #[serde(default)]
     pub expect: Option<Expect>,
+
+    /// Http: how redirects are followed.
+    #[serde(default)]
+    pub redirects: Option<Redirects>,
+
+    /// Http: how the request gets to its target.
+    #[serde(default)]
+    pub transport: Option<Transport>,
+
+    /// Http: what the request proves itself by, from a file that is read at
+    /// each probe.
+    #[serde(default)]
+    pub credentials: Option<Credentials>,
+}
+
+/// How redirects are followed.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(inline)]
+pub struct Redirects {
+    /// The most of one probe; one more is critical. 10 when left out.
+    #[schemars(example = 3)]
+    pub max: Option<u32>,
+    /// One to another host is critical.
+    #[schemars(example = true)]
+    pub same_host_only: Option<bool>,
+    /// One from https to http is followed.
+    #[schemars(example = false)]
+    pub allow_downgrade: Option<bool>,
+}
+
+impl From<&Redirects> for RedirectPolicy {
+    fn from(redirects: &Redirects) -> Self {
+        let defaults = Self::default();
+        Self {
+            max: redirects.max.unwrap_or(defaults.max),
+            same_host_only: redirects.same_host_only.unwrap_or(defaults.same_host_only),
+            allow_downgrade: redirects
+                .allow_downgrade
+                .unwrap_or(defaults.allow_downgrade),
+        }
+    }
+}
+
+/// How a request gets to its target.
+#[derive(Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(inline)]
+pub struct Transport {
+    /// The version of HTTP: "1.1", "2", or "negotiated", which with TLS is what
+    /// the server chooses.
+    #[schemars(example = &"2")]
+    pub version: Option<Version>,
+    /// A socket of this machine to connect to instead of the URL's host.
+    #[schemars(example = &"/run/app.sock")]
+    pub unix_socket: Option<PathBuf>,
+    /// A proxy to go through.
+    #[schemars(example = &"http://proxy.example:3128")]
+    pub proxy: Option<String>,
+    /// Keep the connection for the next probe.
+    #[schemars(example = true)]
+    pub reuse: Option<bool>,
+}
+
+/// A version of HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum Version {
+    /// HTTP/1.1.
+    #[serde(rename = "1.1")]
+    Http1,
+    /// HTTP/2.
+    #[serde(rename = "2")]
+    Http2,
+    /// What the server chooses.
+    #[serde(rename = "negotiated")]
+    Negotiated,
+}
+
+impl TryFrom<&Transport> for HttpTransport {
+    type Error = DefinitionError;
+
+    fn try_from(transport: &Transport) -> Result<Self, DefinitionError> {
+        #[cfg(not(unix))]
+        if transport.unix_socket.is_some() {
+            return Err(DefinitionError::Option {
+                option: "unix_socket",
+                reason: "is not supported on this system".to_owned(),
+            });
+        }
+        Ok(Self {
+            version: match transport.version {
+                None | Some(Version::Http1) => HttpVersion::Http1,
+                Some(Version::Http2) => HttpVersion::Http2,
+                Some(Version::Negotiated) => HttpVersion::Negotiated,
+            },
+            #[cfg(unix)]
+            unix_socket: transport.unix_socket.clone(),
+            proxy: transport.proxy.clone(),
+            reuse: transport.reuse.unwrap_or_default(),
+        })
+    }
+}
+
+/// What a request proves itself by.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(inline)]
+pub struct Credentials {
+    /// The file with the token of "Authorization: Bearer".
+    #[schemars(example = &"/run/secrets/token")]
+    pub bearer_file: Option<PathBuf>,
+    /// The user of "Authorization: Basic"; with password_file.
+    #[schemars(example = &"monitor")]
+    pub user: Option<String>,
+    /// The file with the password of "Authorization: Basic"; with user.
+    #[schemars(example = &"/run/secrets/password")]
+    pub password_file: Option<PathBuf>,
+    /// The name of another header; with value_file.
+    #[schemars(example = &"X-Api-Key")]
+    pub header: Option<String>,
+    /// The file with the value of the header; with header.
+    #[schemars(example = &"/run/secrets/key")]
+    pub value_file: Option<PathBuf>,
+}
+
+impl TryFrom<&Credentials> for HttpCredentials {
+    type Error = DefinitionError;
+
+    fn try_from(given: &Credentials) -> Result<Self, DefinitionError> {
+        let Credentials {
+            bearer_file,
+            user,
+            password_file,
+            header,
+            value_file,
+        } = given.clone();
+        match (bearer_file, user, password_file, header, value_file) {
+            (Some(bearer_file), None, None, None, None) => Ok(Self::Bearer { bearer_file }),
+            (None, Some(user), Some(password_file), None, None) => Ok(Self::Basic {
+                user,
+                password_file,
+            }),
+            (None, None, None, Some(header), Some(value_file)) => {
+                Ok(Self::Header { header, value_file })
+            }
+            _ => Err(DefinitionError::Option {
+                option: "credentials",
+                reason: "give bearer_file, or user and password_file, or header and value_file"
+                    .to_owned(),
+            }),
+        }
+    }
 }
 
 /// What an HTTP answer must be like.
@@ -154,6 +311,9 @@ impl Http {
             ("follow_redirects", self.follow_redirects.is_some()),
             ("output_max_size", self.output_max_size.is_some()),
             ("expect", self.expect.is_some()),
+            ("redirects", self.redirects.is_some()),
+            ("transport", self.transport.is_some()),
+            ("credentials", self.credentials.is_some()),
         ]
         .into_iter()
         .filter_map(|(key, given)| given.then_some(key))
@@ -191,6 +351,24 @@ impl Http {
             parts.push((
                 "expect",
                 Box::new(move |check| check.with_expect(expect.into())),
+            ));
+        }
+        if let Some(redirects) = &self.redirects {
+            parts.push((
+                "redirects",
+                Box::new(move |check| Ok(check.with_redirects(redirects.into()))),
+            ));
+        }
+        if let Some(transport) = &self.transport {
+            parts.push((
+                "transport",
+                Box::new(move |check| check.with_transport(transport.try_into()?)),
+            ));
+        }
+        if let Some(credentials) = &self.credentials {
+            parts.push((
+                "credentials",
+                Box::new(move |check| check.with_credentials(credentials.try_into()?)),
             ));
         }
         if let Some(tls) = common.tls {
