@@ -168,7 +168,7 @@ fn config_check_names_every_fault_with_its_place() {
     let expected = format!(
         "evenkeel: {config}:2: log.levle: unknown key; did you mean log.level?\n\
          evenkeel: {config}:6: write.batch_size: 0 is less than 1\n\
-         evenkeel: {checks}: line 1: check \"a\": has none of http, tcp, udp, dns, icmp, grpc, h2ping, docker, script, heartbeat, alias\n"
+         evenkeel: {checks}: line 1: check \"a\": has none of http, tcp, udp, dns, icmp, grpc, h2ping, handshake, docker, script, heartbeat, alias\n"
     );
     assert_eq!(told, expected);
 

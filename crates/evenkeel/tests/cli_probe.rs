@@ -107,3 +107,26 @@ fn a_check_of_a_file_is_run_by_name() {
     assert_eq!(code, 78);
     assert!(text.contains("there is no check \"ship\""), "{text}");
 }
+
+#[test]
+fn a_handshake_is_asked_for_by_either_word() {
+    let stub = Stub::start(|_| Reply::status(200, "no TLS here"));
+    for kind in ["handshake", "tls"] {
+        let target = format!("{kind}://{}", stub.address());
+        let (code, text, _) = told(&probe(&[&target, "--json", "handshake.alpn=[\"h2\"]"]));
+        let json: Json = serde_json::from_str(&text).unwrap();
+        assert_eq!((code, &json["kind"]), (2, &Json::from("tls")));
+        assert_eq!(json["failed_phase"], "tls");
+        assert_eq!(json["certificate"], Json::Null);
+    }
+    let (code, _, text) = told(&probe(&[
+        "tls:a.test:1",
+        "tls.warning_days=7",
+        "tls.critical_days=8",
+    ]));
+    assert_eq!(code, 64);
+    assert!(
+        text.contains("critical_days: is above warning_days"),
+        "{text}"
+    );
+}

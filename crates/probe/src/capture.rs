@@ -58,7 +58,6 @@ pub(crate) fn excerpt(text: &str) -> &str {
 }
 
 /// The start of a text that a peer sent, on one line.
-#[cfg(any(feature = "grpc", feature = "docker"))]
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     let start = excerpt(text.trim());
     if start.contains(char::is_control) {

@@ -17,6 +17,10 @@ use evenkeel_threshold::Status;
 
 /// A kind of check, run by [`run`].
 pub(crate) trait Kind: Sync {
+    /// Its texts say of a certificate that it ends too soon; otherwise that is
+    /// put behind them.
+    const TELLS_EXPIRY: bool = false;
+
     /// The longest that a probe takes, never zero.
     fn timeout(&self) -> Duration;
 
@@ -60,7 +64,13 @@ pub(crate) fn run<K: Kind>(
             Err(_) => Err(late(&progress)),
         };
         progress.end(Instant::now());
-        let report = result.unwrap_or_else(|failure| check.failed(failure, &progress));
+        let mut report = result.unwrap_or_else(|failure| check.failed(failure, &progress));
+        if let Some(seen) = progress.seen.take() {
+            report.certificate = seen.certificate.map(Box::new);
+            if let Some(expiry) = seen.expiry {
+                expiry.worsen(&mut report, K::TELLS_EXPIRY);
+            }
+        }
         Report {
             took: progress.since().duration_since(now),
             phases: progress.phases,

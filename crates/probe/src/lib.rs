@@ -25,6 +25,8 @@
 //!   told not to. No proxy but one that the check names, whatever the
 //!   environment says: a proxy's health is not the target's.
 //! * TCP: a connection, and a TLS handshake if asked for, is passing.
+//! * TLS: a handshake and a certificate that is valid for long enough is
+//!   passing.
 //! * UDP: the reply decides; what silence means is said in the check. A closed
 //!   port is critical.
 //! * DNS: the expected response code and records are passing.
@@ -41,6 +43,7 @@
 //! check that asks for it.
 
 mod capture;
+mod clock;
 #[cfg(any(feature = "docker", all(feature = "script", unix)))]
 mod command;
 mod connect;
@@ -53,6 +56,7 @@ mod fault;
 mod grpc;
 #[cfg(feature = "h2ping")]
 mod h2ping;
+mod handshake;
 mod http;
 #[cfg(any(feature = "grpc", feature = "h2ping", feature = "http2"))]
 mod http2;
@@ -70,6 +74,7 @@ mod tls;
 mod transport;
 mod udp;
 
+pub use clock::WallClock;
 #[cfg(feature = "docker")]
 pub use definition::DockerCheck;
 #[cfg(feature = "grpc")]
@@ -81,7 +86,7 @@ pub use definition::ScriptCheck;
 pub use definition::{
     DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, Definition, DefinitionError, DnsCheck, DnsOptions,
     DnsTransport, Expected, HttpCheck, HttpCredentials, HttpExpect, HttpTransport, HttpVersion,
-    MAX_OUTPUT_MAX_SIZE, Pattern, Silence, TcpCheck, TlsOptions, UdpCheck,
+    MAX_OUTPUT_MAX_SIZE, Pattern, Silence, TcpCheck, TlsCheck, TlsOptions, UdpCheck,
 };
 #[cfg(feature = "icmp")]
 pub use definition::{IcmpCheck, IcmpOptions};
@@ -90,6 +95,6 @@ pub use icmp::IcmpSockets;
 pub use policy::{Refused, TargetPolicy};
 pub use probe::Probe;
 pub use prober::{Prober, ProberSettings, RedirectPolicy, SettingsError};
-pub use report::{Cause, Outcome, Phase, Phases, Report, RoundTrips};
+pub use report::{Cause, Certificate, Outcome, Phase, Phases, Report, RoundTrips};
 pub use resolve::{Resolve, ResolveError, SystemResolver};
 pub use tls::TlsDefaults;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 
+use crate::clock::WallClock;
 use crate::definition::Definition;
 use crate::http::CredentialFiles;
 #[cfg(feature = "icmp")]
@@ -29,6 +30,8 @@ pub struct ProberSettings {
     pub redirects: RedirectPolicy,
     /// What checks that do not say otherwise trust and present.
     pub tls: TlsDefaults,
+    /// What the time is, for certificates.
+    pub clock: WallClock,
     /// The `User-Agent` header of checks without one. By default consul-esm's,
     /// `Consul Health Check`: firewalls and log filters know it.
     pub user_agent: String,
@@ -57,6 +60,7 @@ impl Default for ProberSettings {
             policy: TargetPolicy::default(),
             redirects: RedirectPolicy::default(),
             tls: TlsDefaults::default(),
+            clock: WallClock::system(),
             user_agent: "Consul Health Check".to_owned(),
             accept: "text/plain, text/*, */*".to_owned(),
             resolver: Arc::new(SystemResolver::new()),
@@ -149,7 +153,7 @@ impl Prober {
                 id: PROBERS.fetch_add(1, Ordering::Relaxed),
                 policy: settings.policy,
                 redirects: settings.redirects,
-                tls: TlsConfigs::new(settings.tls),
+                tls: TlsConfigs::new(settings.tls, settings.clock),
                 credentials: CredentialFiles::default(),
                 user_agent: settings.user_agent.into(),
                 accept: settings.accept.into(),

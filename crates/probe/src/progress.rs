@@ -1,9 +1,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use evenkeel_threshold::Status;
+use rustls_pki_types::UnixTime;
 use tokio::time::Instant;
 
-use crate::report::{Cause, Phase, Phases};
+use crate::report::{Cause, Certificate, Outcome, Phase, Phases, Report};
+use crate::tls::days_left;
 
 /// What is known of a probe while it runs. It outlives the exchange, so that a
 /// probe that is cut off at its deadline can still tell how far it came.
@@ -19,7 +22,7 @@ pub(crate) struct Progress {
     /// The name that was looked up, if one was.
     pub(crate) name: Option<Box<str>>,
     /// Where the latest redirect led.
-    pub(crate) redirected_to: Option<String>,
+    pub(crate) redirected_to: Option<Box<str>>,
     /// A fault of our own that could be what the time is running out on, e.g.
     /// with one of several addresses: no failure of the others can be blamed
     /// on the target then.
@@ -27,11 +30,52 @@ pub(crate) struct Progress {
     /// What the phase that runs is waiting for, where the phase's own words do
     /// not say it.
     pub(crate) waiting_for: Option<Awaited>,
+    /// What the server showed in a TLS handshake.
+    pub(crate) seen: Option<Box<Seen>>,
     /// What a command has said so far.
     #[cfg(any(feature = "docker", all(feature = "script", unix)))]
     pub(crate) said: Option<Box<crate::command::Ends>>,
     /// The answer, once its head is complete and it is the last one.
     pub(crate) answer: Option<Answer>,
+}
+
+/// What is known of the certificates that a server showed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    pub(crate) certificate: Option<Certificate>,
+    /// That one ends too soon.
+    pub(crate) expiry: Option<Expiry>,
+}
+
+impl Seen {
+    /// Whether at `now` the same would be said of them, and they are as valid
+    /// as they were: that changes with the whole days that are left.
+    pub(crate) fn is_current(&self, now: UnixTime) -> bool {
+        let days = |known: &Certificate| known.days_left == days_left(known.chain_not_after, now);
+        self.certificate.as_ref().is_none_or(days)
+    }
+}
+
+/// A certificate that ends sooner than the check wants.
+#[derive(Debug, Clone)]
+pub(crate) struct Expiry {
+    pub(crate) status: Status,
+    /// One line.
+    pub(crate) text: String,
+}
+
+impl Expiry {
+    /// Makes `report` as bad as this, if it is not worse; `told` says that its
+    /// text has this one's already.
+    pub(crate) fn worsen(&self, report: &mut Report, told: bool) {
+        let Outcome::Observed(observation) = &mut report.outcome else {
+            return;
+        };
+        observation.status = observation.status.max(self.status);
+        if !told {
+            report.output.push_str(&format!(" ({})", self.text));
+        }
+    }
 }
 
 /// A head that is kept. Boxed where it is: few checks ask for it, and all
@@ -104,10 +148,35 @@ impl Progress {
             redirected_to: None,
             own_fault: None,
             waiting_for: None,
+            seen: None,
             #[cfg(any(feature = "docker", all(feature = "script", unix)))]
             said: None,
             answer: None,
         }
+    }
+
+    /// A certificate was shown; the one that ends first is kept.
+    pub(crate) fn saw(&mut self, shown: Certificate) {
+        let known = &mut self.seen.get_or_insert_default().certificate;
+        if known.is_none_or(|known| shown.chain_not_after < known.chain_not_after) {
+            *known = Some(shown);
+        }
+    }
+
+    /// A certificate ends too soon; the worst case is kept.
+    pub(crate) fn ends_soon(&mut self, expiry: Expiry) {
+        let known = &mut self.seen.get_or_insert_default().expiry;
+        if known
+            .as_ref()
+            .is_none_or(|known| expiry.status > known.status)
+        {
+            *known = Some(expiry);
+        }
+    }
+
+    /// That a certificate ends too soon, if one does.
+    pub(crate) fn expiry(&self) -> Option<&Expiry> {
+        self.seen.as_ref()?.expiry.as_ref()
     }
 
     /// The phase that runs; before the first, `Resolve`.

@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use evenkeel_threshold::{Observation, Status};
 
@@ -21,6 +21,22 @@ pub struct Report {
     pub took: Duration,
     /// What became of the echoes, for the kind that sends some.
     pub round_trips: Option<RoundTrips>,
+    /// Of the TLS handshake, if there was one and the certificate could be
+    /// read; after redirects, of the one that ends first.
+    pub certificate: Option<Box<Certificate>>,
+}
+
+/// How long what the server showed in a TLS handshake will be valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Certificate {
+    /// When the server's own certificate ends.
+    pub not_after: SystemTime,
+    /// When the first of all that it sent ends. An intermediate certificate
+    /// that ended before counts only if nothing was verified.
+    pub chain_not_after: SystemTime,
+    /// Whole days from the probe to `chain_not_after`; negative when that was
+    /// before.
+    pub days_left: i64,
 }
 
 /// What became of a round of echoes.
@@ -58,6 +74,7 @@ impl Report {
             failed_phase: None,
             took: Duration::ZERO,
             round_trips: None,
+            certificate: None,
         }
     }
 

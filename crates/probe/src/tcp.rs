@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_threshold::Status;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio_rustls::client::TlsStream;
 
 use crate::connect::connect;
 use crate::definition::{TcpCheck, TlsOptions};
@@ -15,10 +13,6 @@ use crate::prober::Shared;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::tls::Alpn;
-
-/// How long a server is given to object to the handshake or to end the
-/// connection in order.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 impl Kind for TcpCheck {
     fn timeout(&self) -> Duration {
@@ -90,35 +84,5 @@ async fn with_tls(
         .tls
         .handshake(stream, check.host(), options, Alpn::None, progress)
         .await?;
-    match tokio::time::timeout(FAREWELL, farewell(&mut stream)).await {
-        Ok(result) => result,
-        Err(_) => Ok(()),
-    }
-}
-
-/// Says goodbye and listens to the end. In TLS 1.3 the server judges the
-/// client's certificate after the client has ended its part of the handshake:
-/// only now does an alert tell that it was refused.
-async fn farewell(stream: &mut TlsStream<TcpStream>) -> Result<(), Failure> {
-    // An error here shows again below.
-    let _ = stream.shutdown().await;
-    let mut sink = [0; 1024];
-    loop {
-        match stream.read(&mut sink).await {
-            Ok(0) => return Ok(()),
-            Ok(_) => {}
-            Err(error) => {
-                let alert = error
-                    .get_ref()
-                    .and_then(|inner| inner.downcast_ref::<rustls::Error>());
-                return match alert {
-                    Some(rustls::Error::AlertReceived(_)) => {
-                        Err(Failure::critical(crate::tls::describe(&error, "tls")))
-                    }
-                    // Reset or no close_notify: rude, but the handshake was done.
-                    _ => Ok(()),
-                };
-            }
-        }
-    }
+    crate::tls::farewell(&mut stream).await
 }

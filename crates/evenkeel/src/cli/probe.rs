@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::SystemTime;
 
 use evenkeel_probe::{Outcome, Report};
 use evenkeel_threshold::Status;
@@ -12,6 +13,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{ProbeArguments, output};
 use crate::catalog::file::{Entry, FileFault, KINDS, parse, shape};
+use crate::clock::rfc3339;
 use crate::config::{self, Settings};
 use crate::document::{Format, Shape, read_file};
 use crate::environment::Environment;
@@ -146,6 +148,8 @@ fn kind_of(target: &str) -> Result<(&'static str, &str), Failure> {
     if scheme == "http" || scheme == "https" {
         return Ok(("http", target));
     }
+    // What people would try: `tls` in a file is the table of how it is spoken.
+    let scheme = if scheme == "tls" { "handshake" } else { scheme };
     let kind = KINDS.iter().find(|kind| **kind == scheme);
     let kind = kind.ok_or_else(unknown)?;
     Ok((kind, rest.strip_prefix("//").unwrap_or(rest)))
@@ -233,9 +237,21 @@ fn as_text(kind: &str, target: &str, report: &Report) -> String {
             "  echoes     {answered} of {sent} answered, round trip {shortest} / {average} / {longest} (least, average, most)"
         );
     }
+    if let Some(certificate) = &report.certificate {
+        let (ends, left) = (date(certificate.chain_not_after), certificate.days_left);
+        let _ = writeln!(text, "  certificate  ends {ends}, days left: {left}");
+    }
     text.push_str(&plain(&report.output));
     text.push('\n');
     text
+}
+
+fn date(time: SystemTime) -> String {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    let millis = since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    });
+    rfc3339(millis)
 }
 
 /// Without what a terminal would take for a command; lines stay lines.
@@ -269,6 +285,13 @@ fn as_json(kind: &str, target: &str, report: &Report) -> Json {
             "longest": seconds(trips.longest),
         })
     });
+    let certificate = report.certificate.as_ref().map(|certificate| {
+        json!({
+            "not_after": date(certificate.not_after),
+            "chain_not_after": date(certificate.chain_not_after),
+            "days_left": certificate.days_left,
+        })
+    });
     json!({
         "kind": kind,
         "target": target,
@@ -278,6 +301,7 @@ fn as_json(kind: &str, target: &str, report: &Report) -> Json {
         "failed_phase": report.failed_phase.map(|phase| phase.as_str()),
         "phases": phases,
         "echoes": echoes,
+        "certificate": certificate,
         "seconds": report.took.as_secs_f64(),
     })
 }

@@ -10,6 +10,7 @@ mod expected;
 mod grpc;
 #[cfg(feature = "h2ping")]
 mod h2ping;
+mod handshake;
 mod http;
 #[cfg(feature = "icmp")]
 mod icmp;
@@ -43,6 +44,7 @@ pub use self::expected::{Expected, Pattern};
 pub use self::grpc::GrpcCheck;
 #[cfg(feature = "h2ping")]
 pub use self::h2ping::H2PingCheck;
+pub use self::handshake::TlsCheck;
 pub use self::http::HttpCheck;
 #[cfg(feature = "icmp")]
 pub use self::icmp::{IcmpCheck, IcmpOptions};
@@ -160,6 +162,8 @@ kinds! {
     Http(HttpCheck) = "http",
     /// A TCP connection, with TLS if asked for.
     Tcp(TcpCheck) = "tcp",
+    /// A TLS handshake.
+    Tls(TlsCheck) = "tls",
     /// A datagram, and its reply or the lack of one.
     Udp(UdpCheck) = "udp",
     /// A question to a name server.

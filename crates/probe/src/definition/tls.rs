@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 
+use evenkeel_threshold::Status;
 use rustls_pki_types::ServerName;
 
 use super::DefinitionError;
@@ -26,6 +27,12 @@ pub struct TlsOptions {
     pub cert_file: PathBuf,
     /// A PEM file of the client's private key (PKCS #8, PKCS #1 or SEC1).
     pub key_file: PathBuf,
+    /// A warning while one of the certificates that the server sent, and that
+    /// are needed, ends in fewer days than this.
+    pub warning_days: Option<u32>,
+    /// Critical while one of them ends in fewer days than this. Zero is of use
+    /// without verification: then an end in the past is critical.
+    pub critical_days: Option<u32>,
 }
 
 impl TlsOptions {
@@ -37,7 +44,19 @@ impl TlsOptions {
         {
             return Err(DefinitionError::ServerName(self.server_name.clone()));
         }
+        if let (Some(warning), Some(critical)) = (self.warning_days, self.critical_days)
+            && critical > warning
+        {
+            let reason = "is above warning_days, so that a warning would never come";
+            return Err(DefinitionError::option("critical_days", reason));
+        }
         Ok(())
+    }
+
+    /// The worst that the end of a certificate can lead to.
+    pub(crate) fn worst_of_days(&self) -> Option<Status> {
+        let critical = self.critical_days.map(|_| Status::Critical);
+        critical.or(self.warning_days.map(|_| Status::Warning))
     }
 }
 

@@ -7,10 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use rustls_pki_types::UnixTime;
 use tokio::io::AsyncReadExt as _;
 use tokio::time::Instant;
 
 use crate::definition::{Host, HttpUrl};
+use crate::progress::{Progress, Seen};
 use crate::transport::Transport;
 
 /// A connection that has been idle for longer is not used (Go's client, and so
@@ -21,6 +23,8 @@ const MAX_IDLE: Duration = Duration::from_secs(90);
 pub(crate) struct Kept {
     pub(super) stream: Box<dyn Transport>,
     pub(super) address: Option<SocketAddr>,
+    /// What the server showed when the connection was made.
+    pub(super) seen: Option<Box<Seen>>,
     origin: Origin,
     since: Instant,
 }
@@ -53,11 +57,14 @@ pub(crate) struct Idle(Mutex<Option<Kept>>);
 
 impl Idle {
     /// The kept connection to `url`'s server, if there is one and it is still
-    /// there as far as can be seen. One to another server stays.
-    pub(super) fn take(&self, prober: u64, url: &HttpUrl) -> Option<Kept> {
+    /// there as far as can be seen. One to another server stays. One on which
+    /// there is something new to be said of the certificate goes: on a new
+    /// connection it is looked at anew.
+    pub(super) fn take(&self, prober: u64, url: &HttpUrl, now: UnixTime) -> Option<Kept> {
         let origin = Origin::of(prober, url);
         let mut kept = self.lock().take_if(|kept| kept.origin == origin)?;
-        let fresh = kept.since.elapsed() <= MAX_IDLE;
+        let current = kept.seen.as_ref().is_none_or(|seen| seen.is_current(now));
+        let fresh = current && kept.since.elapsed() <= MAX_IDLE;
         // A server says nothing unasked: an end, a reset, or a stray byte.
         let quiet = fresh && kept.stream.read(&mut [0]).now_or_never().is_none();
         quiet.then_some(kept)
@@ -68,11 +75,12 @@ impl Idle {
         prober: u64,
         url: &HttpUrl,
         stream: Box<dyn Transport>,
-        address: Option<SocketAddr>,
+        progress: &Progress,
     ) {
         *self.lock() = Some(Kept {
             stream,
-            address,
+            address: progress.address,
+            seen: progress.seen.clone(),
             origin: Origin::of(prober, url),
             since: Instant::now(),
         });

@@ -45,6 +45,8 @@ fn status_of(code: u16) -> Status {
 }
 
 impl Kind for HttpCheck {
+    const TELLS_EXPIRY: bool = true;
+
     fn timeout(&self) -> Duration {
         self.timeout()
     }
@@ -57,7 +59,7 @@ impl Kind for HttpCheck {
         follow(shared, self, progress).await?;
         progress.end(Instant::now());
         match &progress.answer {
-            Some(answer) => Ok(answered(self, answer, progress.elapsed())),
+            Some(answer) => Ok(answered(self, answer, progress)),
             None => Err(Failure::unprobed(
                 Cause::System,
                 "the probe ended without an answer",
@@ -68,7 +70,7 @@ impl Kind for HttpCheck {
     /// A body that is cut off does not take back what the head said.
     fn failed(&self, failure: Failure, progress: &Progress) -> Report {
         match &progress.answer {
-            Some(answer) => answered(self, answer, progress.elapsed()),
+            Some(answer) => answered(self, answer, progress),
             None => failed(self, &failure, progress),
         }
     }
@@ -100,7 +102,7 @@ async fn follow(
             Ok(None) => return Ok(()),
             Ok(Some(redirect)) => {
                 hop = hop.follow(&redirect, policy)?;
-                progress.redirected_to = Some(hop.url().text().to_owned());
+                progress.redirected_to = Some(hop.url().text().into());
             }
             Err(failure) => return Err(hop.blame(failure)),
         }

@@ -1,7 +1,5 @@
 //! The texts, as consul-esm has them: people parse them.
 
-use std::time::Duration;
-
 use super::expect::judge;
 use super::status_of;
 use crate::capture::{Captured, capture};
@@ -13,7 +11,7 @@ use crate::report::{Phase, Report};
 
 /// `HTTP <method> <url>: <code> <reason> Output: <body>`, and a mark when the
 /// body is not all of it. `Some(Transfer)` if the body did not come to its end.
-pub(super) fn answered(check: &HttpCheck, answer: &Answer, took: Duration) -> Report {
+pub(super) fn answered(check: &HttpCheck, answer: &Answer, progress: &Progress) -> Report {
     let Answer {
         code,
         reason,
@@ -29,10 +27,15 @@ pub(super) fn answered(check: &HttpCheck, answer: &Answer, took: Duration) -> Re
         end => end,
     };
     let (status, fault) = match check.demands() {
-        Some(demands) => judge(demands, answer, took),
+        Some(demands) => judge(demands, answer, progress.elapsed()),
         None => (status_of(*code), None),
     };
-    let fault = fault.map_or_else(String::new, |fault| format!(" ({fault})"));
+    let expiry = progress.expiry().map(|expiry| &*expiry.text);
+    let fault = match (fault.as_deref(), expiry) {
+        (None, None) => String::new(),
+        (Some(one), None) | (None, Some(one)) => format!(" ({one})"),
+        (Some(fault), Some(expiry)) => format!(" ({fault}; {expiry})"),
+    };
     let Captured { text, bytes } = capture(body, shown, *end != BodyEnd::Complete);
     let of = |length: u64| format!(" of {length}");
     let of = length.map_or_else(String::new, of);

@@ -38,9 +38,10 @@ pub(super) async fn one_hop(
     let request = request.with(proxy, keep);
     if keep
         && let Some(idle) = check.idle()
-        && let Some(mut kept) = idle.take(shared.id, hop.url())
+        && let Some(mut kept) = idle.take(shared.id, hop.url(), shared.tls.now())
     {
         progress.address = kept.address;
+        progress.seen = kept.seen.take().or(progress.seen.take());
         if let Some(reply) = on_kept(&request, &mut kept.stream, progress).await? {
             return end(request, reply, kept.stream, keep, progress).await;
         }
@@ -92,7 +93,7 @@ async fn end(
     let redirect = transfer(&request, &mut reply, &mut stream, progress).await;
     let idle = check.idle().filter(|_| keep && reply.is_reusable());
     if let Some(idle) = idle {
-        idle.keep(shared.id, hop.url(), stream, progress.address);
+        idle.keep(shared.id, hop.url(), stream, progress);
     } else {
         // Of TLS, if the socket takes it at once.
         let _ = stream.shutdown().now_or_never();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::{ClientConfig, RootCertStore};
@@ -14,7 +15,8 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 
 use super::verify::{AnyCertificate, PinnedOrWebPki};
-use super::{Alpn, Key};
+use super::{Alpn, Key, Ready};
+use crate::clock::WallClock;
 use crate::definition::is_set;
 
 /// A file larger than this is no set of certificates (the system's bundle has
@@ -91,16 +93,17 @@ impl Stamp {
 }
 
 /// Makes the configuration of `key`, whose files are those of `stamp`.
-pub(super) fn make(key: &Key, stamp: &Stamp) -> Result<ClientConfig, FileFault> {
+pub(super) fn make(key: &Key, stamp: &Stamp, clock: WallClock) -> Result<Ready, FileFault> {
     let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()?
-        .dangerous();
-    let builder = if key.skip_verify {
-        builder.with_custom_certificate_verifier(Arc::new(AnyCertificate::new(&provider)))
+    let verifier: Arc<dyn ServerCertVerifier> = if key.skip_verify {
+        Arc::new(AnyCertificate::new(&provider))
     } else {
-        builder.with_custom_certificate_verifier(Arc::new(verifier(key, stamp, provider)?))
+        Arc::new(verifier(key, stamp, provider.clone())?)
     };
+    let builder = ClientConfig::builder_with_details(provider, Arc::new(clock))
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier.clone());
     let mut config = if is_set(&key.cert_file) {
         let chain = certificates("cert_file", &key.cert_file)?;
         let key_text = read("key_file", &key.key_file)?;
@@ -117,15 +120,22 @@ pub(super) fn make(key: &Key, stamp: &Stamp) -> Result<ClientConfig, FileFault> 
     };
     // A resumed session is not verified anew: an expired or replaced certificate would go unseen.
     config.resumption = Resumption::disabled();
-    config.alpn_protocols = match key.alpn {
+    config.alpn_protocols = match &key.alpn {
         Alpn::None => Vec::new(),
         Alpn::Http1 => vec![b"http/1.1".to_vec()],
         #[cfg(any(feature = "grpc", feature = "h2ping", feature = "http2"))]
         Alpn::Http2 => vec![b"h2".to_vec()],
         #[cfg(feature = "http2")]
         Alpn::Http1Or2 => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        Alpn::Given(protocols) => protocols
+            .iter()
+            .map(|name| name.as_bytes().to_vec())
+            .collect(),
     };
-    Ok(config)
+    Ok(Ready {
+        config: Arc::new(config),
+        verifier,
+    })
 }
 
 fn verifier(

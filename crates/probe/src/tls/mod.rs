@@ -1,3 +1,6 @@
+mod certificate;
+mod expiry;
+mod farewell;
 mod files;
 mod text;
 mod verify;
@@ -5,17 +8,22 @@ mod verify;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustls::ClientConfig;
-use rustls_pki_types::ServerName;
+use rustls::client::danger::ServerCertVerifier;
+use rustls_pki_types::{ServerName, UnixTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+pub(crate) use self::expiry::{days_left, ends_in};
+pub(crate) use self::farewell::farewell;
 use self::files::{FileFault, Stamp};
 #[cfg(any(feature = "grpc", feature = "h2ping", feature = "http2"))]
 pub(crate) use self::text::alert;
 pub(crate) use self::text::describe;
+use crate::clock::WallClock;
 use crate::definition::{Host, TlsOptions, is_set};
 use crate::fault::Failure;
 use crate::progress::Progress;
@@ -54,7 +62,7 @@ struct Key {
 }
 
 /// What a client says that it will speak over TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Alpn {
     /// Nothing: it is the server's own protocol.
     None,
@@ -66,6 +74,8 @@ pub(crate) enum Alpn {
     /// `h2` and `http/1.1`.
     #[cfg(feature = "http2")]
     Http1Or2,
+    /// What the check says.
+    Given(Box<[Box<str>]>),
 }
 
 impl Key {
@@ -106,9 +116,9 @@ impl Key {
 
 /// The TLS configurations in use, each made once and again when a file that it
 /// was made from changes (P048).
-#[derive(Default)]
 pub(crate) struct TlsConfigs {
     defaults: TlsDefaults,
+    clock: WallClock,
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
 }
 
@@ -122,35 +132,44 @@ struct Slot {
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-#[derive(Clone)]
 struct Made {
-    config: Arc<ClientConfig>,
+    ready: Ready,
     stamp: Stamp,
 }
 
+/// What a handshake is done with.
+#[derive(Clone)]
+struct Ready {
+    config: Arc<ClientConfig>,
+    /// The one in the configuration, which does not give it back.
+    verifier: Arc<dyn ServerCertVerifier>,
+}
+
 impl TlsConfigs {
-    pub(crate) fn new(defaults: TlsDefaults) -> Self {
+    pub(crate) fn new(defaults: TlsDefaults, clock: WallClock) -> Self {
         Self {
             defaults,
+            clock,
             slots: Mutex::default(),
         }
     }
 
     /// The configuration for `options`. Files are looked at each time, off the
     /// runtime's thread.
-    async fn get(&self, options: &TlsOptions, alpn: Alpn) -> Result<Arc<ClientConfig>, Failure> {
+    async fn get(&self, options: &TlsOptions, alpn: Alpn) -> Result<Ready, Failure> {
         let key = Key::new(options, &self.defaults, alpn);
         let slot = self.slot(&key);
         if !key.has_files()
-            && let Some(made) = slot.made()
+            && let Some(ready) = slot.ready()
         {
-            return Ok(made.config);
+            return Ok(ready);
         }
         let turn = slot.turn.clone().lock_owned().await;
+        let clock = self.clock.clone();
         let looking = tokio::task::spawn_blocking(move || {
-            let config = slot.refresh(&key);
+            let ready = slot.refresh(&key, clock);
             drop(turn);
-            config
+            ready
         });
         match looking.await {
             Ok(result) => {
@@ -191,41 +210,83 @@ impl TlsConfigs {
             Cause::TlsFiles,
             "tls: reading certificate files: context deadline exceeded".to_owned(),
         ));
-        let config = self.get(options, alpn).await?;
+        let Ready { config, verifier } = self.get(options, alpn).await?;
         progress.own_fault = None;
         let name = server_name(host, options)?;
-        TlsConnector::from(config)
+        let stream = TlsConnector::from(config)
             .connect(name, stream)
             .await
             .map_err(|error| Failure {
                 cause: crate::fault::resource_cause(&error),
                 text: describe(&error, "tls: handshake"),
-            })
+            })?;
+        self.look(&stream, host, options, &*verifier, progress);
+        Ok(stream)
+    }
+
+    /// What the time is.
+    pub(crate) fn now(&self) -> UnixTime {
+        self.clock.now()
+    }
+
+    /// Looks at the certificates of a handshake that was accepted.
+    fn look<S>(
+        &self,
+        stream: &TlsStream<S>,
+        host: &Host,
+        options: &TlsOptions,
+        verifier: &dyn ServerCertVerifier,
+        progress: &mut Progress,
+    ) {
+        let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+        let holds_at = |seconds| {
+            let time = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+            match (chain, server_name(host, options)) {
+                ([leaf, others @ ..], Ok(name)) => verifier
+                    .verify_server_cert(leaf, others, &name, &[], time)
+                    .is_ok(),
+                _ => false,
+            }
+        };
+        let now = self.clock.now().as_secs();
+        let name = || name(host, options);
+        expiry::look(chain, options, now, name, holds_at, progress);
     }
 }
 
 impl Slot {
-    fn made(&self) -> Option<Made> {
-        self.lock().clone()
+    fn ready(&self) -> Option<Ready> {
+        self.lock().as_ref().map(|made| made.ready.clone())
     }
 
     /// The configuration as the files are now. Blocks.
-    fn refresh(&self, key: &Key) -> Result<Arc<ClientConfig>, FileFault> {
+    fn refresh(&self, key: &Key, clock: WallClock) -> Result<Ready, FileFault> {
         // The stamp first: a change while the files are read is noticed next time.
         let stamp = files::stamp(key)?;
-        if let Some(made) = self.made().filter(|made| made.stamp == stamp) {
-            return Ok(made.config);
+        if let Some(made) = &*self.lock()
+            && made.stamp == stamp
+        {
+            return Ok(made.ready.clone());
         }
-        let config = Arc::new(files::make(key, &stamp)?);
+        let ready = files::make(key, &stamp, clock)?;
         *self.lock() = Some(Made {
-            config: config.clone(),
+            ready: ready.clone(),
             stamp,
         });
-        Ok(config)
+        Ok(ready)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Made>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The name that is sent and verified, for texts.
+pub(crate) fn name(host: &Host, options: &TlsOptions) -> String {
+    match host {
+        _ if !options.server_name.is_empty() => options.server_name.clone(),
+        Host::Ip(ip) => ip.to_string(),
+        Host::Name(name) => name.to_string(),
     }
 }
 
@@ -248,7 +309,6 @@ fn invalid_name(name: &str) -> Failure {
 mod tests {
     use std::sync::mpsc;
     use std::thread;
-    use std::time::Duration;
 
     use super::*;
     use crate::{Definition, HttpCheck, Outcome, Prober, ProberSettings};

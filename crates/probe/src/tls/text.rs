@@ -2,7 +2,11 @@
 
 use std::io;
 
-use rustls::{CertificateError, Error, InvalidMessage};
+use rustls::{CertificateError, Error, InvalidMessage, PeerIncompatible};
+use rustls_pki_types::UnixTime;
+
+use super::certificate::date;
+use super::verify::Explained;
 
 /// One line for an error of a TLS stream; `doing` stands in front of what is
 /// not told by the text itself to be of TLS.
@@ -23,16 +27,27 @@ pub(crate) fn describe(error: &io::Error, doing: &str) -> String {
         Some(Error::InvalidMessage(InvalidMessage::UnknownProtocolVersion)) => {
             format!("{doing}: unknown protocol version")
         }
+        Some(Error::InvalidMessage(
+            InvalidMessage::HandshakePayloadTooLarge | InvalidMessage::CertificatePayloadTooLarge,
+        )) => format!("{doing}: the server's message is longer than 64 KiB"),
+        Some(Error::PeerIncompatible(
+            PeerIncompatible::ServerDoesNotSupportTls12Or13
+            | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
+        )) => format!("{doing}: the server speaks a version of TLS before 1.2"),
         Some(other) => format!("{doing}: {other}"),
     }
 }
 
-fn certificate_fault(fault: &CertificateError) -> String {
+pub(super) fn certificate_fault(fault: &CertificateError) -> String {
     use CertificateError as E;
     match fault {
         E::UnknownIssuer => "certificate signed by unknown authority".to_owned(),
-        E::Expired | E::ExpiredContext { .. } | E::NotValidYet | E::NotValidYetContext { .. } => {
-            "certificate has expired or is not yet valid".to_owned()
+        E::Expired | E::NotValidYet => OUT_OF_TIME.to_owned(),
+        E::ExpiredContext { not_after, .. } => {
+            format!("{OUT_OF_TIME}: it ended at {}", at(*not_after))
+        }
+        E::NotValidYetContext { not_before, .. } => {
+            format!("{OUT_OF_TIME}: it begins at {}", at(*not_before))
         }
         E::NotValidForName => "certificate is not valid for the server name".to_owned(),
         E::NotValidForNameContext {
@@ -50,8 +65,40 @@ fn certificate_fault(fault: &CertificateError) -> String {
             )
         }
         E::Revoked => "certificate has been revoked".to_owned(),
+        E::Other(other) => match other.0.downcast_ref::<Explained>() {
+            Some(explained) => explained.to_string(),
+            None => library_fault(&other.to_string()),
+        },
+        E::BadEncoding => "certificate cannot be read".to_owned(),
+        E::BadSignature => "a signature is not right".to_owned(),
+        E::InvalidPurpose | E::InvalidPurposeContext { .. } => {
+            "certificate is not meant for servers".to_owned()
+        }
+        E::UnhandledCriticalExtension => {
+            "certificate has a critical extension that is not known".to_owned()
+        }
         other => other.to_string(),
     }
+}
+
+/// A fault that the library only gives the name of.
+fn library_fault(name: &str) -> String {
+    match name {
+        "CaUsedAsEndEntity" => "certificate is one of an authority and not of a server".to_owned(),
+        "EndEntityUsedAsCa" => "an intermediate certificate is not one of an authority".to_owned(),
+        "MaximumPathDepthExceeded"
+        | "MaximumPathBuildCallsExceeded"
+        | "MaximumSignatureChecksExceeded" => "the chain of certificates is too long".to_owned(),
+        "NameConstraintViolation" => "an authority may not sign for this name".to_owned(),
+        "PathLenConstraintViolated" => "an authority may not sign for another".to_owned(),
+        other => words(other),
+    }
+}
+
+pub(super) const OUT_OF_TIME: &str = "certificate has expired or is not yet valid";
+
+fn at(time: UnixTime) -> String {
+    date(time.as_secs())
 }
 
 /// `DnsName("a.test")` and the like, without the type.
@@ -62,16 +109,28 @@ fn plain_name(name: &str) -> &str {
 
 /// The server's objection, by the library's name for it.
 pub(crate) fn alert(name: &str) -> String {
-    format!("remote error: tls: {}", words(name))
+    let text = match name {
+        "CertificateExpired" => "expired certificate",
+        "CertificateRevoked" => "revoked certificate",
+        "DecodeError" => "error decoding message",
+        "DecryptError" => "error decrypting message",
+        "InsufficientSecurity" => "insufficient security level",
+        "ProtocolVersion" => "protocol version not supported",
+        "UnknownCA" => "unknown certificate authority",
+        other => return format!("remote error: tls: {}", words(other)),
+    };
+    format!("remote error: tls: {text}")
 }
 
 /// `HandshakeFailure` becomes `handshake failure`.
 fn words(name: &str) -> String {
     let mut words = String::with_capacity(name.len() + 4);
-    for (index, c) in name.char_indices() {
-        if c.is_ascii_uppercase() && index > 0 {
+    let mut after_small = false;
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && after_small {
             words.push(' ');
         }
+        after_small = c.is_ascii_lowercase();
         words.push(c.to_ascii_lowercase());
     }
     words

@@ -1,5 +1,6 @@
 //! Which certificates are accepted.
 
+use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
@@ -11,6 +12,9 @@ use rustls::{
     CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme,
     client::verify_server_name,
 };
+
+use super::certificate::{Parsed, common_name, date};
+use super::text::{OUT_OF_TIME, certificate_fault};
 
 /// The rule of `skip_verify`: any certificate, any signature. Who asks for this
 /// gains nothing from a check of the signature, and loses old devices whose
@@ -108,6 +112,10 @@ impl ServerCertVerifier for PinnedOrWebPki {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
+            Err(Error::InvalidCertificate(fault)) => {
+                let fault = explained(fault, end_entity, intermediates);
+                Err(Error::InvalidCertificate(fault))
+            }
             verdict => verdict,
         }
     }
@@ -135,6 +143,81 @@ impl ServerCertVerifier for PinnedOrWebPki {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.inner.supported_verify_schemes()
     }
+}
+
+/// A fault in our words, with what only the certificates tell of it.
+#[derive(Debug)]
+pub(super) struct Explained(String);
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Explained {}
+
+/// The fault with which of the certificates it is of, where the library does
+/// not say it.
+fn explained(
+    fault: CertificateError,
+    end_entity: &CertificateDer<'_>,
+    intermediates: &[CertificateDer<'_>],
+) -> CertificateError {
+    let why = match &fault {
+        CertificateError::UnknownIssuer => unknown_issuer(end_entity, intermediates),
+        CertificateError::ExpiredContext { not_after, .. } => {
+            let sent = intermediates.iter().filter_map(|sent| Parsed::of(sent));
+            let own = Parsed::of(end_entity);
+            let ended = |parsed: &Parsed<'_>| parsed.not_after == not_after.as_secs();
+            if own.as_ref().is_some_and(ended) {
+                None
+            } else {
+                let name = sent
+                    .filter(ended)
+                    .find_map(|sent| common_name(sent.subject));
+                name.map(|name| {
+                    let at = date(not_after.as_secs());
+                    format!("{OUT_OF_TIME}: intermediate certificate {name:?} ended at {at}")
+                })
+            }
+        }
+        _ => None,
+    };
+    match why {
+        Some(why) => CertificateError::Other(OtherError(Arc::new(Explained(why)))),
+        None => fault,
+    }
+}
+
+/// The most certificates of a chain that are looked at for a text.
+const MAX_LOOKED_AT: usize = 20;
+
+/// Who would have to be trusted, or to be sent.
+fn unknown_issuer(
+    end_entity: &CertificateDer<'_>,
+    intermediates: &[CertificateDer<'_>],
+) -> Option<String> {
+    let mut last = Parsed::of(end_entity)?;
+    let fault = certificate_fault(&CertificateError::UnknownIssuer);
+    if last.issuer == last.subject {
+        return Some(format!("{fault} (it is self-signed)"));
+    }
+    for _ in 0..MAX_LOOKED_AT {
+        let sent = intermediates.iter().take(MAX_LOOKED_AT);
+        let mut sent = sent.filter_map(|sent| Parsed::of(sent));
+        let issuer = sent.find(|sent| sent.subject == last.issuer && sent.issuer != sent.subject);
+        match issuer {
+            Some(issuer) => last = issuer,
+            None => break,
+        }
+    }
+    let name = common_name(last.issuer)?;
+    let hint = match intermediates {
+        [] => ", and no intermediate certificate was sent",
+        _ => "",
+    };
+    Some(format!("{fault} {name:?}{hint}"))
 }
 
 /// The library wraps this one so that its type cannot be named without one more

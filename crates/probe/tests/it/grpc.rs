@@ -33,8 +33,8 @@ impl tonic::service::Interceptor for Seen {
     }
 }
 
-struct Health {
-    address: String,
+pub(crate) struct Health {
+    pub(crate) address: String,
     seen: Seen,
     task: JoinHandle<()>,
 }
@@ -47,7 +47,7 @@ impl Drop for Health {
 
 /// A server with the services `up` (serving), `down` (not serving) and `odd`
 /// (unknown).
-async fn health(tls: Option<TlsAcceptor>) -> Health {
+pub(crate) async fn health(tls: Option<TlsAcceptor>) -> Health {
     let (reporter, service) = health_reporter();
     for (name, status) in [
         ("up", ServingStatus::Serving),

@@ -10,14 +10,17 @@
 )]
 
 mod body;
+mod certificates;
 mod dns;
 #[cfg(feature = "docker")]
 mod docker;
 mod expect;
+mod expiry;
 #[cfg(feature = "grpc")]
 mod grpc;
 #[cfg(feature = "h2ping")]
 mod h2ping;
+mod handshake;
 mod hostile;
 mod http;
 #[cfg(all(feature = "grpc", feature = "h2ping"))]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use evenkeel_probe::{Definition, HttpCheck, TcpCheck, TlsOptions};
+use evenkeel_probe::{Definition, HttpCheck, TcpCheck, TlsCheck, TlsOptions};
 
 fn read(json: &str) -> Result<Definition, String> {
     serde_json::from_str(json).map_err(|error| error.to_string())
@@ -50,6 +50,25 @@ fn a_definition_has_a_kind_and_only_what_differs_from_the_defaults() {
                 .unwrap()
                 .with_abortive_close(true)
                 .into(),
+        ),
+        (
+            r#"{"kind":"tls","address":"h:443","timeout":"2s","alpn":["h2"],"tls":{"warning_days":21,"critical_days":0}}"#,
+            TlsCheck::new("h:443")
+                .unwrap()
+                .with_timeout(Duration::from_secs(2))
+                .with_protocols(["h2"])
+                .unwrap()
+                .with_tls(TlsOptions {
+                    warning_days: Some(21),
+                    critical_days: Some(0),
+                    ..TlsOptions::default()
+                })
+                .unwrap()
+                .into(),
+        ),
+        (
+            r#"{"kind":"tls","address":"h:443"}"#,
+            TlsCheck::new("h:443").unwrap().into(),
         ),
         (
             r#"{"kind":"faulty","fault":"why"}"#,

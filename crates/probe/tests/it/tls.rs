@@ -24,14 +24,14 @@ use crate::support::*;
 
 /// A certificate with its key, as PEM and as rustls wants it.
 pub(crate) struct Pair {
-    certificate: CertificateDer<'static>,
+    pub(crate) certificate: CertificateDer<'static>,
     certificate_pem: String,
-    key: PrivateKeyDer<'static>,
+    pub(crate) key: PrivateKeyDer<'static>,
     key_pem: String,
 }
 
 impl Pair {
-    fn new(certificate: &rcgen::Certificate, key: &KeyPair) -> Self {
+    pub(crate) fn new(certificate: &rcgen::Certificate, key: &KeyPair) -> Self {
         Self {
             certificate: certificate.der().clone(),
             certificate_pem: certificate.pem(),
@@ -40,12 +40,10 @@ impl Pair {
         }
     }
 
-    #[cfg(feature = "grpc")]
     pub(crate) fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
 
-    #[cfg(feature = "grpc")]
     pub(crate) fn key_pem(&self) -> &str {
         &self.key_pem
     }
@@ -82,7 +80,7 @@ pub(crate) fn named(name: &str, names: &[&str]) -> CertificateParams {
     params
 }
 
-fn self_signed(params: &CertificateParams) -> Pair {
+pub(crate) fn self_signed(params: &CertificateParams) -> Pair {
     let key = KeyPair::generate().unwrap();
     Pair::new(&params.self_signed(&key).unwrap(), &key)
 }
@@ -162,7 +160,7 @@ pub(crate) async fn https(config: ServerConfig) -> (Server, mpsc::UnboundedRecei
     (server, told)
 }
 
-fn url(server: &Server) -> String {
+pub(crate) fn url(server: &Server) -> String {
     format!("https://{}/", server.address)
 }
 
@@ -170,11 +168,11 @@ fn with_ca(server: &Server, ca_file: &Path) -> HttpCheck {
     with(url(server), trusting(ca_file))
 }
 
-fn with(url: String, tls: TlsOptions) -> HttpCheck {
+pub(crate) fn with(url: String, tls: TlsOptions) -> HttpCheck {
     http(url).with_tls(tls).unwrap()
 }
 
-fn trusting(ca_file: &Path) -> TlsOptions {
+pub(crate) fn trusting(ca_file: &Path) -> TlsOptions {
     TlsOptions {
         ca_file: ca_file.to_owned(),
         ..TlsOptions::default()
@@ -206,7 +204,7 @@ async fn a_certificate_of_the_given_ca_is_trusted_and_another_is_not() {
     assert_eq!(
         report.output,
         format!(
-            "Get \"{}\": tls: failed to verify certificate: x509: certificate signed by unknown authority",
+            "Get \"{}\": tls: failed to verify certificate: x509: certificate signed by unknown authority \"ours\", and no intermediate certificate was sent",
             url(&server)
         )
     );

@@ -296,7 +296,7 @@ name = "g"
         "line 12: check \"b\": timeout: must be more than zero",
         "line 13: check \"b\": interval: expected a duration such as \"10s\", found a whole number",
         "line 15: check \"#2\": name: missing",
-        "line 18: check \"d\": has none of http, tcp, udp, dns, icmp, grpc, h2ping, docker, script, heartbeat, alias",
+        "line 18: check \"d\": has none of http, tcp, udp, dns, icmp, grpc, h2ping, handshake, docker, script, heartbeat, alias",
         "line 21: check \"e\": has both http and tcp",
         "line 26: check \"e\": failures_before_warning: failures-before-warning 5 (definition) must not be more",
         "line 28: check \"e\": the check in line 21 has the same node, service and id; give one of them an id of its own",
@@ -324,7 +324,7 @@ fn kinds_that_are_not_there_yet_are_named_as_such() {
     assert_eq!(
         found[1],
         "line 3: check \"a\": os_service: unknown key; this kind of check is not supported yet; there \
-         are http, tcp, udp, dns, icmp, grpc, h2ping, docker, script, heartbeat, alias"
+         are http, tcp, udp, dns, icmp, grpc, h2ping, handshake, docker, script, heartbeat, alias"
     );
 }
 

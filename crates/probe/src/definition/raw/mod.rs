@@ -7,6 +7,7 @@ mod docker;
 mod grpc;
 #[cfg(feature = "h2ping")]
 mod h2ping;
+mod handshake;
 mod http;
 #[cfg(feature = "icmp")]
 mod icmp;
@@ -27,6 +28,7 @@ use super::{Definition, DefinitionError};
 pub(super) enum RawDefinition {
     Http(Box<http::RawHttp>),
     Tcp(Box<tcp::RawTcp>),
+    Tls(Box<handshake::RawTlsCheck>),
     Udp(Box<udp::RawUdp>),
     Dns(Box<dns::RawDns>),
     #[cfg(feature = "icmp")]
@@ -56,6 +58,7 @@ impl TryFrom<RawDefinition> for Definition {
         match raw {
             RawDefinition::Http(raw) => raw.check().map(Self::Http),
             RawDefinition::Tcp(raw) => raw.check().map(Self::Tcp),
+            RawDefinition::Tls(raw) => raw.check().map(Self::Tls),
             RawDefinition::Udp(raw) => raw.check().map(Self::Udp),
             RawDefinition::Dns(raw) => raw.check().map(Self::Dns),
             #[cfg(feature = "icmp")]
@@ -78,6 +81,7 @@ impl From<Definition> for RawDefinition {
         match definition {
             Definition::Http(check) => Self::Http(Box::new((&check).into())),
             Definition::Tcp(check) => Self::Tcp(Box::new((&check).into())),
+            Definition::Tls(check) => Self::Tls(Box::new((&check).into())),
             Definition::Udp(check) => Self::Udp(Box::new((&check).into())),
             Definition::Dns(check) => Self::Dns(Box::new((&check).into())),
             #[cfg(feature = "icmp")]

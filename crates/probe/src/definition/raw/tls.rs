@@ -20,6 +20,10 @@ pub(super) struct RawTls {
     cert_file: PathBuf,
     #[serde(skip_serializing_if = "is_unset")]
     key_file: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning_days: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    critical_days: Option<u32>,
 }
 
 fn is_unset(path: &Path) -> bool {
@@ -41,6 +45,8 @@ impl From<RawTls> for TlsOptions {
             ca_path: raw.ca_path,
             cert_file: raw.cert_file,
             key_file: raw.key_file,
+            warning_days: raw.warning_days,
+            critical_days: raw.critical_days,
         }
     }
 }
@@ -54,6 +60,8 @@ impl From<&TlsOptions> for RawTls {
             ca_path,
             cert_file,
             key_file,
+            warning_days,
+            critical_days,
         } = tls.clone();
         Self {
             skip_verify,
@@ -62,6 +70,8 @@ impl From<&TlsOptions> for RawTls {
             ca_path,
             cert_file,
             key_file,
+            warning_days,
+            critical_days,
         }
     }
 }

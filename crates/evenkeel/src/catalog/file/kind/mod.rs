@@ -6,6 +6,7 @@ mod dns;
 mod docker;
 mod grpc;
 mod h2ping;
+mod handshake;
 mod http;
 mod icmp;
 mod script;
@@ -28,6 +29,7 @@ pub use self::dns::Dns;
 pub use self::docker::Docker;
 pub use self::grpc::Grpc;
 pub use self::h2ping::H2Ping;
+pub use self::handshake::Handshake;
 pub use self::http::{Expect, HeaderValues, Http};
 pub use self::icmp::Icmp;
 pub use self::script::Script;
@@ -84,6 +86,12 @@ pub struct Kinds {
     #[schemars(example = &"edge.example:8443")]
     pub h2ping: Option<TextOr<H2Ping>>,
 
+    /// Probe by a TLS handshake with this host and port, and its certificate; or a
+    /// table of its keys.
+    #[serde(default)]
+    #[schemars(example = &"mail.example:993")]
+    pub handshake: Option<TextOr<Handshake>>,
+
     /// Probe by a command in a Docker container; needs probe.docker.
     #[serde(default)]
     pub docker: Option<Docker>,
@@ -92,8 +100,8 @@ pub struct Kinds {
     #[serde(default)]
     pub script: Option<Script>,
 
-    /// How TLS is spoken: by an https URL, or to a tcp, grpc or h2ping address,
-    /// which without this table is connected to without TLS.
+    /// How TLS is spoken: by an https URL and in a handshake, or to a tcp,
+    /// grpc or h2ping address, which without this table is connected to without TLS.
     #[serde(default)]
     pub tls: Option<Tls>,
 }
@@ -132,8 +140,17 @@ pub(super) trait Kind {
 
 /// The keys of all kinds. Where a kind\'s key is text or a table, the text stands
 /// for the first key of the table that must be given.
-pub const KEYS: [&str; 9] = [
-    "http", "tcp", "udp", "dns", "icmp", "grpc", "h2ping", "docker", "script",
+pub const KEYS: [&str; 10] = [
+    "http",
+    "tcp",
+    "udp",
+    "dns",
+    "icmp",
+    "grpc",
+    "h2ping",
+    "handshake",
+    "docker",
+    "script",
 ];
 
 /// The keys of checks that are not probed.
@@ -155,6 +172,7 @@ impl Kinds {
             self.icmp.as_ref().map(|TextOr(kind)| kind as _),
             self.grpc.as_ref().map(|TextOr(kind)| kind as _),
             self.h2ping.as_ref().map(|TextOr(kind)| kind as _),
+            self.handshake.as_ref().map(|TextOr(kind)| kind as _),
             self.docker.as_ref().map(|kind| kind as _),
             self.script.as_ref().map(|kind| kind as _),
         ];

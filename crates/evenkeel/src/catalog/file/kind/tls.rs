@@ -26,6 +26,12 @@ pub struct Tls {
     /// Key of the client certificate; needs `cert_file`.
     #[schemars(example = &"/etc/evenkeel/shop-key.pem")]
     pub key_file: Option<PathBuf>,
+    /// Warning while a certificate that the target showed ends in fewer days.
+    #[schemars(example = &21)]
+    pub warning_days: Option<u32>,
+    /// Critical while a certificate that the target showed ends in fewer days.
+    #[schemars(example = &7)]
+    pub critical_days: Option<u32>,
 }
 
 impl From<&Tls> for TlsOptions {
@@ -37,6 +43,8 @@ impl From<&Tls> for TlsOptions {
             ca_path: tls.ca_path.clone().unwrap_or_default(),
             cert_file: tls.cert_file.clone().unwrap_or_default(),
             key_file: tls.key_file.clone().unwrap_or_default(),
+            warning_days: tls.warning_days,
+            critical_days: tls.critical_days,
         }
     }
 }
