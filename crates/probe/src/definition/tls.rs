@@ -33,6 +33,11 @@ pub struct TlsOptions {
     /// Critical while one of them ends in fewer days than this. Zero is of use
     /// without verification: then an end in the past is critical.
     pub critical_days: Option<u32>,
+    /// Resume the session of the probe before, which costs less on both sides.
+    /// Then the server shows its certificate, and judges the client's, only in
+    /// the first handshake and in one every ten minutes; that the certificate
+    /// has ended, or that a file has changed, is seen at once all the same.
+    pub resumption: bool,
 }
 
 impl TlsOptions {

@@ -84,6 +84,14 @@ pub(super) fn look(
     progress.ends_soon(Expiry { status, text });
 }
 
+/// When the first of all certificates ends; zero if that of one cannot be read.
+pub(super) fn first_end(chain: &[CertificateDer<'_>]) -> u64 {
+    let ends = chain.iter().map(|sent| Parsed::of(sent));
+    ends.map(|sent| sent.map_or(0, |sent| sent.not_after))
+        .min()
+        .unwrap_or(0)
+}
+
 /// In seconds; negative when it has ended.
 fn left(end: u64, now: u64) -> i64 {
     let seconds = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);

@@ -118,7 +118,7 @@ pub(super) fn make(key: &Key, stamp: &Stamp, clock: WallClock) -> Result<Ready, 
     } else {
         builder.with_no_client_auth()
     };
-    // A resumed session is not verified anew: an expired or replaced certificate would go unseen.
+    // Where sessions are to be resumed, each target has a place of its own for them.
     config.resumption = Resumption::disabled();
     config.alpn_protocols = match &key.alpn {
         Alpn::None => Vec::new(),
@@ -135,6 +135,7 @@ pub(super) fn make(key: &Key, stamp: &Stamp, clock: WallClock) -> Result<Ready, 
     Ok(Ready {
         config: Arc::new(config),
         verifier,
+        sessions: key.resumption.then(Arc::default),
     })
 }
 

@@ -2,6 +2,7 @@ mod certificate;
 mod expiry;
 mod farewell;
 mod files;
+mod sessions;
 mod text;
 mod verify;
 
@@ -10,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustls::ClientConfig;
 use rustls::client::danger::ServerCertVerifier;
+use rustls::{ClientConfig, HandshakeKind};
 use rustls_pki_types::{ServerName, UnixTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
@@ -20,6 +21,7 @@ use tokio_rustls::client::TlsStream;
 pub(crate) use self::expiry::{days_left, ends_in};
 pub(crate) use self::farewell::farewell;
 use self::files::{FileFault, Stamp};
+use self::sessions::Sessions;
 #[cfg(any(feature = "grpc", feature = "h2ping", feature = "http2"))]
 pub(crate) use self::text::alert;
 pub(crate) use self::text::describe;
@@ -59,6 +61,7 @@ struct Key {
     cert_file: PathBuf,
     key_file: PathBuf,
     alpn: Alpn,
+    resumption: bool,
 }
 
 /// What a client says that it will speak over TLS.
@@ -99,6 +102,7 @@ impl Key {
             cert_file: cert_file.clone(),
             key_file: key_file.clone(),
             alpn,
+            resumption: options.resumption,
         }
     }
 
@@ -143,6 +147,8 @@ struct Ready {
     config: Arc<ClientConfig>,
     /// The one in the configuration, which does not give it back.
     verifier: Arc<dyn ServerCertVerifier>,
+    /// If sessions are to be resumed.
+    sessions: Option<Arc<Sessions>>,
 }
 
 impl TlsConfigs {
@@ -210,9 +216,16 @@ impl TlsConfigs {
             Cause::TlsFiles,
             "tls: reading certificate files: context deadline exceeded".to_owned(),
         ));
-        let Ready { config, verifier } = self.get(options, alpn).await?;
+        let ready = self.get(options, alpn).await?;
         progress.own_fault = None;
         let name = server_name(host, options)?;
+        let resumable = ready
+            .sessions
+            .map(|sessions| sessions.of(&name, progress.address, &ready.config, self.now()));
+        let config = match &resumable {
+            Some(resumable) => resumable.config.clone(),
+            None => ready.config,
+        };
         let stream = TlsConnector::from(config)
             .connect(name, stream)
             .await
@@ -220,7 +233,14 @@ impl TlsConfigs {
                 cause: crate::fault::resource_cause(&error),
                 text: describe(&error, "tls: handshake"),
             })?;
-        self.look(&stream, host, options, &*verifier, progress);
+        let session = stream.get_ref().1;
+        if let Some(resumable) = resumable
+            && session.handshake_kind() != Some(HandshakeKind::Resumed)
+        {
+            let chain = session.peer_certificates().unwrap_or_default();
+            resumable.verified(self.now(), expiry::first_end(chain));
+        }
+        self.look(&stream, host, options, &*ready.verifier, progress);
         Ok(stream)
     }
 

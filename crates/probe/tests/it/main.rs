@@ -33,6 +33,7 @@ mod names;
 mod redirects;
 #[cfg(target_os = "linux")]
 mod resolver;
+mod resumption;
 #[cfg(all(feature = "script", target_os = "linux"))]
 mod script;
 #[cfg(feature = "serde")]

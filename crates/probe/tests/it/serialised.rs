@@ -52,7 +52,7 @@ fn a_definition_has_a_kind_and_only_what_differs_from_the_defaults() {
                 .into(),
         ),
         (
-            r#"{"kind":"tls","address":"h:443","timeout":"2s","alpn":["h2"],"tls":{"warning_days":21,"critical_days":0}}"#,
+            r#"{"kind":"tls","address":"h:443","timeout":"2s","alpn":["h2"],"tls":{"warning_days":21,"critical_days":0,"resumption":true}}"#,
             TlsCheck::new("h:443")
                 .unwrap()
                 .with_timeout(Duration::from_secs(2))
@@ -61,6 +61,7 @@ fn a_definition_has_a_kind_and_only_what_differs_from_the_defaults() {
                 .with_tls(TlsOptions {
                     warning_days: Some(21),
                     critical_days: Some(0),
+                    resumption: true,
                     ..TlsOptions::default()
                 })
                 .unwrap()

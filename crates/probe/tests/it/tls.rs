@@ -10,10 +10,10 @@ use evenkeel_threshold::Status::{Critical, Passing};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
 };
-use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
+use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -71,6 +71,12 @@ impl Ca {
     pub(crate) fn pem(&self) -> String {
         self.0.pem()
     }
+
+    pub(crate) fn roots(&self) -> Arc<RootCertStore> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.0.der().clone()).unwrap();
+        Arc::new(roots)
+    }
 }
 
 pub(crate) fn named(name: &str, names: &[&str]) -> CertificateParams {
@@ -111,15 +117,11 @@ pub(crate) fn server_config(pair: &Pair, clients: Option<&Ca>) -> ServerConfig {
         .unwrap();
     let builder = match clients {
         None => builder.with_no_client_auth(),
-        Some(ca) => {
-            let mut roots = rustls::RootCertStore::empty();
-            roots.add(ca.0.der().clone()).unwrap();
-            builder.with_client_cert_verifier(
-                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-                    .build()
-                    .unwrap(),
-            )
-        }
+        Some(ca) => builder.with_client_cert_verifier(
+            WebPkiClientVerifier::builder_with_provider(ca.roots(), provider)
+                .build()
+                .unwrap(),
+        ),
     };
     builder
         .with_single_cert(vec![pair.certificate.clone()], pair.key.clone_key())

@@ -24,6 +24,8 @@ pub(super) struct RawTls {
     warning_days: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     critical_days: Option<u32>,
+    #[serde(skip_serializing_if = "is_no")]
+    resumption: bool,
 }
 
 fn is_unset(path: &Path) -> bool {
@@ -47,6 +49,7 @@ impl From<RawTls> for TlsOptions {
             key_file: raw.key_file,
             warning_days: raw.warning_days,
             critical_days: raw.critical_days,
+            resumption: raw.resumption,
         }
     }
 }
@@ -62,6 +65,7 @@ impl From<&TlsOptions> for RawTls {
             key_file,
             warning_days,
             critical_days,
+            resumption,
         } = tls.clone();
         Self {
             skip_verify,
@@ -72,6 +76,7 @@ impl From<&TlsOptions> for RawTls {
             key_file,
             warning_days,
             critical_days,
+            resumption,
         }
     }
 }
