@@ -1,18 +1,18 @@
 //! From a host to a connection.
 
-use std::future::{Future as _, poll_fn};
+use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
-use crate::definition::Host;
-use crate::fault::{Failure, connect_cause, describe};
+use crate::definition::{Family, Host};
+use crate::fault::{Failure, bind_failure, connect_cause, describe};
 use crate::policy::TargetPolicy;
 use crate::prober::Shared;
 use crate::progress::Progress;
@@ -38,13 +38,14 @@ pub(crate) async fn connect(
 ) -> Result<TcpStream, Failure> {
     match host {
         Host::Ip(ip) => {
-            permit(*ip, policy)?;
+            admit(*ip, policy, progress)?;
             progress.enter(Phase::Connect);
             let address = SocketAddr::new(*ip, port);
             progress.address = Some(address);
-            connect_to(address)
-                .await
-                .map_err(|(error, immediate)| failure(address, &error, immediate))
+            match progress.source.as_deref() {
+                None => connect_to(address).await,
+                Some(source) => Box::pin(connect_from(*source, address)).await,
+            }
         }
         Host::Name(name) => Box::pin(connect_by_name(name, port, policy, resolver, progress)).await,
     }
@@ -72,7 +73,7 @@ pub(crate) async fn addresses(
 ) -> Result<Vec<SocketAddr>, Failure> {
     match host {
         Host::Ip(ip) => {
-            permit(*ip, &shared.policy)?;
+            admit(*ip, &shared.policy, progress)?;
             Ok(vec![SocketAddr::new(*ip, port)])
         }
         Host::Name(name) => {
@@ -82,10 +83,18 @@ pub(crate) async fn addresses(
     }
 }
 
-fn permit(ip: IpAddr, policy: &TargetPolicy) -> Result<(), Failure> {
+/// Whether a literal address may be connected to.
+fn admit(ip: IpAddr, policy: &TargetPolicy, progress: &Progress) -> Result<(), Failure> {
     policy
         .check(ip)
-        .map_err(|refused| Failure::unprobed(Cause::TargetRefused, refused.to_string()))
+        .map_err(|refused| Failure::unprobed(Cause::TargetRefused, refused.to_string()))?;
+    // That of the check itself has one that is wanted: a redirect led here.
+    let wanted = progress.family;
+    if wanted.takes(ip) {
+        return Ok(());
+    }
+    let text = format!("dial tcp {ip}: not {}", wanted.an_address());
+    Err(Failure::critical(text))
 }
 
 /// The addresses of a name that may be probed, in the order of trying.
@@ -99,7 +108,7 @@ async fn lookup(
     progress.enter(Phase::Resolve);
     progress.name = Some(name.into());
     progress.address = None;
-    let found = resolve(name, resolver).await?;
+    let found = resolve(name, progress.family, resolver).await?;
     let allowed: Vec<SocketAddr> = found
         .iter()
         .filter(|ip| policy.check(**ip).is_ok())
@@ -111,23 +120,42 @@ async fn lookup(
             Some(refused) => {
                 Failure::unprobed(Cause::TargetRefused, format!("lookup {name}: {refused}"))
             }
-            None => Failure::critical(format!("dial tcp: lookup {name}: no such host")),
+            None => Failure::critical(not_found(name, progress.family)),
         });
     }
     Ok(alternate(&allowed))
 }
 
-async fn resolve(name: &str, resolver: &dyn Resolve) -> Result<Vec<IpAddr>, Failure> {
+async fn resolve(
+    name: &str,
+    wanted: Family,
+    resolver: &dyn Resolve,
+) -> Result<Vec<IpAddr>, Failure> {
     if is_localhost(name) {
-        return Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
+        let mut both = vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        both.retain(|ip| wanted.takes(*ip));
+        return Ok(both);
     }
-    resolver.resolve(name).await.map_err(|error| {
-        let text = format!("dial tcp: lookup {name}: {error}");
-        match error {
-            ResolveError::NotFound => Failure::critical(text),
-            ResolveError::Failed(_) => Failure::unprobed(Cause::Resolver, text),
+    let answer = match wanted {
+        Family::Any | Family::Both => resolver.resolve(name).await,
+        Family::V4 | Family::V6 => resolver.resolve_family(name, wanted).await,
+    };
+    answer.map_err(|error| match error {
+        ResolveError::NotFound => Failure::critical(not_found(name, wanted)),
+        ResolveError::Failed(_) => {
+            Failure::unprobed(Cause::Resolver, format!("dial tcp: lookup {name}: {error}"))
         }
     })
+}
+
+fn not_found(name: &str, wanted: Family) -> String {
+    match wanted {
+        Family::Any | Family::Both => format!("dial tcp: lookup {name}: no such host"),
+        Family::V4 | Family::V6 => {
+            let address = wanted.an_address();
+            format!("dial tcp: lookup {name}: no such host with {address}")
+        }
+    }
 }
 
 /// RFC 6761 section 6.3: such names are the loopback addresses, and no name
@@ -163,13 +191,20 @@ fn alternate(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
 /// Tries the addresses in turn: the next one when the one before has failed or
 /// has taken [`NEXT_ADDRESS_AFTER`]. The first connection wins.
 async fn race(addresses: &[SocketAddr], progress: &mut Progress) -> Result<TcpStream, Failure> {
+    let source = progress.source.as_deref().copied();
     let mut waiting = addresses.iter().copied().enumerate();
     let mut running = FuturesUnordered::new();
     let mut failures: Vec<(usize, Failure)> = Vec::new();
     loop {
         if let Some((index, address)) = waiting.next() {
             progress.address.get_or_insert(address);
-            running.push(async move { (index, address, connect_to(address).await) });
+            running.push(async move {
+                let result = match source {
+                    None => connect_to(address).await,
+                    Some(source) => connect_from(source, address).await,
+                };
+                (index, address, result)
+            });
         }
         let result = if waiting.len() == 0 {
             running.next().await
@@ -184,8 +219,7 @@ async fn race(addresses: &[SocketAddr], progress: &mut Progress) -> Result<TcpSt
                 progress.address = Some(address);
                 return Ok(stream);
             }
-            Some((index, address, Err((error, immediate)))) => {
-                let failure = failure(address, &error, immediate);
+            Some((index, address, Err(failure))) => {
                 if let Some(cause) = failure.cause.filter(|cause| is_hard(*cause, address)) {
                     progress
                         .own_fault
@@ -238,19 +272,59 @@ fn failure(address: SocketAddr, error: &io::Error, immediate: bool) -> Failure {
     }
 }
 
-/// Connects, and tells of an error whether it came from the system call itself
-/// (`true`) or from the network: the first poll is before any waiting.
-async fn connect_to(address: SocketAddr) -> Result<TcpStream, (io::Error, bool)> {
-    let mut connecting = pin!(TcpStream::connect(address));
+/// Connects from wherever the system chooses.
+async fn connect_to(address: SocketAddr) -> Result<TcpStream, Failure> {
+    let connecting = pin!(TcpStream::connect(address));
+    established(connecting)
+        .await
+        .map_err(|(error, immediate)| failure(address, &error, immediate))
+}
+
+/// Connects from the address `source`, which is of the same family.
+async fn connect_from(source: IpAddr, address: SocketAddr) -> Result<TcpStream, Failure> {
+    // What is written as IPv6 and is IPv4 has a source of IPv4.
+    let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+    let socket = match source {
+        IpAddr::V4(_) => TcpSocket::new_v4(),
+        IpAddr::V6(_) => TcpSocket::new_v6(),
+    };
+    let socket = socket.map_err(|error| failure(address, &error, true))?;
+    leave_port_to_connect(&socket);
+    socket
+        .bind(SocketAddr::new(source, 0))
+        .map_err(|error| bind_failure(&format!("dial tcp {address}"), source, &error))?;
+    let connecting = pin!(socket.connect(address));
+    established(connecting)
+        .await
+        .map_err(|(error, immediate)| failure(address, &error, immediate))
+}
+
+/// Without it, `bind` takes one of this machine's ports for each connection,
+/// which no other may have meanwhile, to whatever target. So it is enough that no
+/// two connections to one target have the same port, as without `bind`. (Linux
+/// 4.2; an older one has fewer connections at once.)
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn leave_port_to_connect(socket: &TcpSocket) {
+    use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
+    let _ = setsockopt(socket, IpBindAddressNoPort, &true);
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn leave_port_to_connect(_: &TcpSocket) {}
+
+/// Tells of an error whether it came from the system call itself or from the
+/// network: the first poll is before any waiting.
+fn established(
+    mut connecting: Pin<&mut impl Future<Output = io::Result<TcpStream>>>,
+) -> impl Future<Output = Result<TcpStream, (io::Error, bool)>> {
     let mut immediate = true;
-    poll_fn(|cx| match connecting.as_mut().poll(cx) {
+    poll_fn(move |cx| match connecting.as_mut().poll(cx) {
         Poll::Ready(result) => Poll::Ready(result.map_err(|error| (error, immediate))),
         Poll::Pending => {
             immediate = false;
             Poll::Pending
         }
     })
-    .await
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tokio::time::timeout_at;
 
 use crate::connect::{addresses, connect};
 use crate::datagram::{connect_any, failure};
-use crate::definition::{DnsCheck, DnsTransport, Rcode};
+use crate::definition::{ConnectOptions, DnsCheck, DnsTransport, Rcode};
 use crate::fault::{Failure, describe};
 use crate::kind::Kind;
 use crate::prober::Shared;
@@ -36,6 +36,10 @@ impl Kind for DnsCheck {
 
     fn target(&self) -> &str {
         self.server()
+    }
+
+    fn connect(&self) -> &ConnectOptions {
+        self.connect()
     }
 
     async fn run(&self, shared: &Shared, progress: &mut Progress) -> Result<Report, Failure> {

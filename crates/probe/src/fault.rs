@@ -1,6 +1,7 @@
 //! What went wrong, whose fault it is, and the words for it.
 
 use std::io;
+use std::net::IpAddr;
 
 use crate::progress::Progress;
 use crate::report::{Cause, Phase};
@@ -78,6 +79,20 @@ pub(crate) fn connect_cause(error: &io::Error, immediate: bool) -> Option<Cause>
         _ if is_family_unsupported(error) => Some(Cause::NoRoute),
         _ => immediate.then_some(Cause::System),
     }
+}
+
+/// A socket could not be given its local address, `doing` this.
+pub(crate) fn bind_failure(doing: &str, source: IpAddr, error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::AddrNotAvailable {
+        let text = format!(
+            "{doing}: bind {source}: no address of this machine: \
+             correct the check's source address, or give it to an interface"
+        );
+        return Failure::unprobed(Cause::SourceAddress, text);
+    }
+    let cause = connect_cause(error, true).unwrap_or(Cause::System);
+    let text = format!("{doing}: bind {source}: {}", describe(error));
+    Failure::unprobed(cause, text)
 }
 
 fn is_family_unsupported(error: &io::Error) -> bool {

@@ -22,7 +22,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
 use crate::capture::line;
-use crate::definition::GrpcCheck;
+use crate::definition::{ConnectOptions, GrpcCheck};
 use crate::fault::Failure;
 use crate::http2;
 use crate::kind::{Kind, outcome_of};
@@ -40,6 +40,10 @@ impl Kind for GrpcCheck {
 
     fn target(&self) -> &str {
         self.target()
+    }
+
+    fn connect(&self) -> &ConnectOptions {
+        self.connect()
     }
 
     async fn run(&self, shared: &Shared, progress: &mut Progress) -> Result<Report, Failure> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use evenkeel_threshold::Status;
 
-use crate::definition::H2PingCheck;
+use crate::definition::{ConnectOptions, H2PingCheck};
 use crate::fault::Failure;
 use crate::http2;
 use crate::kind::{Kind, outcome_of};
@@ -19,6 +19,10 @@ impl Kind for H2PingCheck {
 
     fn target(&self) -> &str {
         self.address()
+    }
+
+    fn connect(&self) -> &ConnectOptions {
+        self.connect()
     }
 
     async fn run(&self, shared: &Shared, progress: &mut Progress) -> Result<Report, Failure> {

@@ -6,7 +6,7 @@ use evenkeel_threshold::Status;
 use rustls::ProtocolVersion;
 
 use crate::connect::connect;
-use crate::definition::TlsCheck;
+use crate::definition::{ConnectOptions, TlsCheck};
 use crate::fault::Failure;
 use crate::kind::{Kind, outcome_of};
 use crate::prober::Shared;
@@ -23,6 +23,10 @@ impl Kind for TlsCheck {
 
     fn target(&self) -> &str {
         self.address()
+    }
+
+    fn connect(&self) -> &ConnectOptions {
+        self.connect()
     }
 
     async fn run(&self, shared: &Shared, progress: &mut Progress) -> Result<Report, Failure> {

@@ -84,9 +84,10 @@ pub use definition::H2PingCheck;
 #[cfg(all(feature = "script", unix))]
 pub use definition::ScriptCheck;
 pub use definition::{
-    DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, Definition, DefinitionError, DnsCheck, DnsOptions,
-    DnsTransport, Expected, HttpCheck, HttpCredentials, HttpExpect, HttpTransport, HttpVersion,
-    MAX_OUTPUT_MAX_SIZE, Pattern, Silence, TcpCheck, TlsCheck, TlsOptions, UdpCheck,
+    ConnectOptions, DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, Definition, DefinitionError,
+    DnsCheck, DnsOptions, DnsTransport, Expected, Family, HttpCheck, HttpCredentials, HttpExpect,
+    HttpTransport, HttpVersion, MAX_OUTPUT_MAX_SIZE, Pattern, Silence, TcpCheck, TlsCheck,
+    TlsOptions, UdpCheck,
 };
 #[cfg(feature = "icmp")]
 pub use definition::{IcmpCheck, IcmpOptions};

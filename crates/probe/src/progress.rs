@@ -1,10 +1,11 @@
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use evenkeel_threshold::Status;
 use rustls_pki_types::UnixTime;
 use tokio::time::Instant;
 
+use crate::definition::{ConnectOptions, Family};
 use crate::report::{Cause, Certificate, Outcome, Phase, Phases, Report};
 use crate::tls::days_left;
 
@@ -15,6 +16,12 @@ pub(crate) struct Progress {
     /// When the probe is cut off, for kinds that say something better then.
     pub(crate) deadline: Instant,
     pub(crate) phases: Phases,
+    /// Which addresses are connected to; if it is to be those of both families,
+    /// the probe is run as two, with a progress of its own each.
+    pub(crate) family: Family,
+    /// The address to connect from. Boxed where there is one: all probes carry
+    /// its place.
+    pub(crate) source: Option<Box<IpAddr>>,
     phase: Option<Phase>,
     since: Instant,
     /// The latest address that a connection was tried to.
@@ -140,6 +147,8 @@ impl Progress {
     pub(crate) fn new(now: Instant, deadline: Instant) -> Self {
         Self {
             deadline,
+            family: Family::Any,
+            source: None,
             phases: Phases::default(),
             phase: None,
             since: now,
@@ -153,6 +162,13 @@ impl Progress {
             said: None,
             answer: None,
         }
+    }
+
+    /// Has connections made in this way.
+    pub(crate) fn connecting(mut self, options: &ConnectOptions) -> Self {
+        self.family = options.wanted();
+        self.source = options.source.map(Box::new);
+        self
     }
 
     /// A certificate was shown; the one that ends first is kept.

@@ -106,6 +106,9 @@ pub enum Cause {
     Descriptors,
     /// No free local port or address (`EADDRNOTAVAIL`).
     SourcePorts,
+    /// The address to connect from is none of this machine (`EADDRNOTAVAIL` from
+    /// `bind`).
+    SourceAddress,
     /// No memory or buffer space (`ENOMEM`, `ENOBUFS`).
     Memory,
     /// The system forbids the connection (`EACCES`, `EPERM`): a local firewall
@@ -139,9 +142,10 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, e.g. to initialise a metric.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Descriptors,
         Self::SourcePorts,
+        Self::SourceAddress,
         Self::Memory,
         Self::Permission,
         Self::NoRoute,
@@ -161,6 +165,7 @@ impl Cause {
         match self {
             Self::Descriptors => "descriptors",
             Self::SourcePorts => "source_ports",
+            Self::SourceAddress => "source_address",
             Self::Memory => "memory",
             Self::Permission => "permission",
             Self::NoRoute => "no_route",

@@ -6,7 +6,7 @@ use evenkeel_threshold::Status;
 use tokio::net::TcpStream;
 
 use crate::connect::connect;
-use crate::definition::{TcpCheck, TlsOptions};
+use crate::definition::{ConnectOptions, TcpCheck, TlsOptions};
 use crate::fault::Failure;
 use crate::kind::Kind;
 use crate::prober::Shared;
@@ -21,6 +21,10 @@ impl Kind for TcpCheck {
 
     fn target(&self) -> &str {
         self.address()
+    }
+
+    fn connect(&self) -> &ConnectOptions {
+        self.connect()
     }
 
     async fn run(&self, shared: &Shared, progress: &mut Progress) -> Result<Report, Failure> {

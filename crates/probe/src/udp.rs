@@ -8,7 +8,7 @@ use tokio::time::timeout_at;
 use crate::capture::{capture, excerpt};
 use crate::connect::addresses;
 use crate::datagram::{connect_any, failure};
-use crate::definition::{Silence, UdpCheck};
+use crate::definition::{ConnectOptions, Silence, UdpCheck};
 use crate::fault::Failure;
 use crate::kind::Kind;
 use crate::prober::Shared;
@@ -25,6 +25,10 @@ impl Kind for UdpCheck {
 
     fn target(&self) -> &str {
         self.address()
+    }
+
+    fn connect(&self) -> &ConnectOptions {
+        self.connect()
     }
 
     async fn run(&self, shared: &Shared, progress: &mut Progress) -> Result<Report, Failure> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hickory_resolver::proto::rr::{Name, RecordType};
 
+use super::connect::{ConnectOptions, given};
 use super::target::parse_address;
 use super::{DEFAULT_TIMEOUT, DefinitionError, Host};
 
@@ -25,6 +26,7 @@ struct Asked {
     record_type: RecordType,
     rcode: Rcode,
     options: DnsOptions,
+    connect: Option<Box<ConnectOptions>>,
 }
 
 /// The question's details, and what the answer must be.
@@ -180,8 +182,20 @@ impl DnsCheck {
                 record_type,
                 rcode,
                 options,
+                connect: None,
             }),
         })
+    }
+
+    /// Sets over which address family the server is connected to, and from
+    /// which address.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Option`] for options that contradict each other or
+    /// the server.
+    pub fn with_connect(mut self, options: ConnectOptions) -> Result<Self, DefinitionError> {
+        self.asked.connect = options.settle(&self.host)?;
+        Ok(self)
     }
 
     /// The server as given.
@@ -212,6 +226,11 @@ impl DnsCheck {
         } else {
             self.asked.options.timeout
         }
+    }
+
+    /// How the server is connected to.
+    pub fn connect(&self) -> &ConnectOptions {
+        given(self.asked.connect.as_deref())
     }
 
     pub(crate) fn host(&self) -> &Host {

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 
+use super::connect::{ConnectOptions, given};
 use super::target::parse_address;
 use super::{DEFAULT_TIMEOUT, DefinitionError, Host, TlsOptions};
 
@@ -26,6 +27,7 @@ struct Question {
     /// Scheme and authority, from the three that decide on them.
     origin: Uri,
     metadata: Vec<(HeaderName, HeaderValue)>,
+    connect: Option<Box<ConnectOptions>>,
 }
 
 impl GrpcCheck {
@@ -45,6 +47,7 @@ impl GrpcCheck {
                 authority: None,
                 origin: origin("http", address)?,
                 metadata: Vec::new(),
+                connect: None,
             }),
             target: target.into(),
             host,
@@ -123,6 +126,17 @@ impl GrpcCheck {
         Ok(self)
     }
 
+    /// Sets over which address family the target is connected to, and from
+    /// which address.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Option`] for options that contradict each other or
+    /// the target.
+    pub fn with_connect(mut self, options: ConnectOptions) -> Result<Self, DefinitionError> {
+        self.question.connect = options.settle(&self.host)?;
+        Ok(self)
+    }
+
     fn settle(&mut self) -> Result<(), DefinitionError> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let of_tls = self.tls.as_ref().map(|tls| tls.server_name.as_str());
@@ -173,6 +187,11 @@ impl GrpcCheck {
             .metadata
             .iter()
             .map(|(name, value)| (name, value))
+    }
+
+    /// How the target is connected to.
+    pub fn connect(&self) -> &ConnectOptions {
+        given(self.question.connect.as_deref())
     }
 
     #[cfg(feature = "serde")]

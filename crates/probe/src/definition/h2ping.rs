@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::connect::{ConnectOptions, given};
 use super::target::parse_address;
 use super::{DEFAULT_TIMEOUT, DefinitionError, Host, TlsOptions};
 
@@ -12,6 +13,7 @@ pub struct H2PingCheck {
     host: Host,
     port: u16,
     timeout: Duration,
+    connect: Option<Box<ConnectOptions>>,
     tls: Option<Box<TlsOptions>>,
 }
 
@@ -29,6 +31,7 @@ impl H2PingCheck {
             host,
             port,
             timeout: Duration::ZERO,
+            connect: None,
             tls: None,
         })
     }
@@ -51,6 +54,17 @@ impl H2PingCheck {
         Ok(self)
     }
 
+    /// Sets over which address family the target is connected to, and from
+    /// which address.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Option`] for options that contradict each other or
+    /// the target.
+    pub fn with_connect(mut self, options: ConnectOptions) -> Result<Self, DefinitionError> {
+        self.connect = options.settle(&self.host)?;
+        Ok(self)
+    }
+
     /// The address as given.
     pub fn address(&self) -> &str {
         &self.address
@@ -68,6 +82,11 @@ impl H2PingCheck {
     /// How TLS is done; `None` for plain HTTP/2.
     pub fn tls(&self) -> Option<&TlsOptions> {
         self.tls.as_deref()
+    }
+
+    /// How the target is connected to.
+    pub fn connect(&self) -> &ConnectOptions {
+        given(self.connect.as_deref())
     }
 
     #[cfg(feature = "serde")]

@@ -1,6 +1,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use super::connect::{ConnectOptions, given};
 use super::target::parse_address;
 use super::{DEFAULT_TIMEOUT, DefinitionError, Host, TlsOptions};
 
@@ -17,6 +18,7 @@ pub struct TlsCheck {
     timeout: Duration,
     protocols: Box<[Box<str>]>,
     tls: Option<Box<TlsOptions>>,
+    connect: Option<Box<ConnectOptions>>,
 }
 
 impl TlsCheck {
@@ -34,6 +36,7 @@ impl TlsCheck {
             timeout: Duration::ZERO,
             protocols: Box::default(),
             tls: None,
+            connect: None,
         })
     }
 
@@ -53,6 +56,17 @@ impl TlsCheck {
     pub fn with_tls(mut self, tls: TlsOptions) -> Result<Self, DefinitionError> {
         tls.validate()?;
         self.tls = (tls != TlsOptions::default()).then(|| Box::new(tls));
+        Ok(self)
+    }
+
+    /// Sets over which address family the target is connected to, and from
+    /// which address.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Option`] for options that contradict each other or
+    /// the target.
+    pub fn with_connect(mut self, options: ConnectOptions) -> Result<Self, DefinitionError> {
+        self.connect = options.settle(&self.host)?;
         Ok(self)
     }
 
@@ -103,6 +117,11 @@ impl TlsCheck {
     /// offered.
     pub fn protocols(&self) -> &[Box<str>] {
         &self.protocols
+    }
+
+    /// How the target is connected to.
+    pub fn connect(&self) -> &ConnectOptions {
+        given(self.connect.as_deref())
     }
 
     #[cfg(feature = "serde")]

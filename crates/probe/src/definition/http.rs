@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method};
 
+use super::connect::given;
 use super::{
-    DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, DefinitionError, Demands, HttpCredentials,
-    HttpExpect, HttpTransport, HttpUrl, MAX_OUTPUT_MAX_SIZE, TlsOptions, Way,
+    ConnectOptions, DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, DefinitionError, Demands,
+    HttpCredentials, HttpExpect, HttpTransport, HttpUrl, MAX_OUTPUT_MAX_SIZE, TlsOptions, Way,
 };
 use crate::http::Idle;
 use crate::prober::RedirectPolicy;
@@ -33,6 +34,7 @@ struct Extras {
     body: Box<[u8]>,
     tls: TlsOptions,
     demands: Option<Box<Demands>>,
+    connect: Option<Box<ConnectOptions>>,
     redirects: Option<RedirectPolicy>,
     way: Option<Box<Way>>,
     idle: Idle,
@@ -153,6 +155,35 @@ impl HttpCheck {
         Ok(self)
     }
 
+    /// Sets over which address family connections are made, and from which
+    /// address; those that redirects lead to, too.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Option`] for options that contradict each other or
+    /// the target.
+    pub fn with_connect(mut self, options: ConnectOptions) -> Result<Self, DefinitionError> {
+        let connect = options.settle(&self.url.host)?;
+        if connect.is_some() || self.extras.is_some() {
+            self.extras().connect = connect;
+        }
+        self.validate_socket()?;
+        Ok(self)
+    }
+
+    /// A unix socket has neither.
+    fn validate_socket(&self) -> Result<(), DefinitionError> {
+        #[cfg(unix)]
+        if *self.connect() != ConnectOptions::NONE
+            && self
+                .transport()
+                .is_some_and(|way| way.unix_socket.is_some())
+        {
+            let reason = "has neither an address family nor a source address";
+            return Err(DefinitionError::option("unix_socket", reason));
+        }
+        Ok(())
+    }
+
     /// What the answer must be like, if the check says.
     pub fn expect(&self) -> Option<&HttpExpect> {
         self.demands().map(|demands| &demands.given)
@@ -160,6 +191,12 @@ impl HttpCheck {
 
     pub(crate) fn demands(&self) -> Option<&Demands> {
         self.extras.as_deref()?.demands.as_deref()
+    }
+
+    /// How connections are made.
+    pub fn connect(&self) -> &ConnectOptions {
+        let extras = self.extras.as_deref();
+        given(extras.and_then(|extras| extras.connect.as_deref()))
     }
 
     /// Sets how redirects are followed, instead of as the prober's settings
@@ -185,6 +222,7 @@ impl HttpCheck {
             let way = Way::new(transport)?;
             self.extras().way = is_any.then(|| Box::new(way));
         }
+        self.validate_socket()?;
         Ok(self)
     }
 
@@ -307,6 +345,7 @@ impl fmt::Debug for HttpCheck {
             .field("output_max_size", &self.output_max_size())
             .field("tls", self.tls())
             .field("expect", &self.expect())
+            .field("connect", self.connect())
             .field("redirects", &self.redirects())
             .field("transport", &self.transport())
             .field("credentials", &self.credentials())

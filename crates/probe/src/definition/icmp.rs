@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::connect::{ConnectOptions, given};
 use super::{DEFAULT_TIMEOUT, DefinitionError, Host};
 
 /// The most echoes of a round: what more would tell is told by more rounds.
@@ -19,6 +20,7 @@ pub struct IcmpCheck {
     host: Host,
     /// Elsewhere: all kinds of definitions share one size.
     options: Box<IcmpOptions>,
+    connect: Option<Box<ConnectOptions>>,
 }
 
 /// How a round of echoes goes, and what its result means.
@@ -100,9 +102,25 @@ impl IcmpCheck {
             target: target.into(),
             host,
             options: Box::new(options),
+            connect: None,
         };
         check.validate()?;
         Ok(check)
+    }
+
+    /// Sets to which address family the echoes go. One socket of a family sends
+    /// those of all checks, so there is no source address to choose.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Option`] for a family that is not the target's, and
+    /// for a source address.
+    pub fn with_connect(mut self, options: ConnectOptions) -> Result<Self, DefinitionError> {
+        if options.source.is_some() {
+            let reason = "cannot be chosen for ICMP: all checks share one socket";
+            return Err(DefinitionError::option("source", reason));
+        }
+        self.connect = options.settle(&self.host)?;
+        Ok(self)
     }
 
     fn validate(&self) -> Result<(), DefinitionError> {
@@ -164,6 +182,11 @@ impl IcmpCheck {
         } else {
             self.options.timeout
         }
+    }
+
+    /// To which address family the echoes go.
+    pub fn connect(&self) -> &ConnectOptions {
+        given(self.connect.as_deref())
     }
 
     pub(crate) fn host(&self) -> &Host {

@@ -1,5 +1,6 @@
 #[cfg(any(feature = "docker", all(feature = "script", unix)))]
 mod command;
+mod connect;
 mod credentials;
 mod dns;
 #[cfg(feature = "docker")]
@@ -32,6 +33,7 @@ use tokio::time::Instant;
 
 #[cfg(any(feature = "docker", all(feature = "script", unix)))]
 use self::command::command_options;
+pub use self::connect::{ConnectOptions, Family};
 pub use self::credentials::HttpCredentials;
 pub(crate) use self::dns::Rcode;
 pub use self::dns::{DnsCheck, DnsOptions, DnsTransport};

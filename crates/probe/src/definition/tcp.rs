@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::connect::{ConnectOptions, given};
 use super::target::parse_address;
 use super::{DEFAULT_TIMEOUT, DefinitionError, Host, TlsOptions};
 
@@ -12,6 +13,7 @@ pub struct TcpCheck {
     port: u16,
     abortive_close: bool,
     timeout: Duration,
+    connect: Option<Box<ConnectOptions>>,
     tls: Option<Box<TlsOptions>>,
 }
 
@@ -29,6 +31,7 @@ impl TcpCheck {
             port,
             abortive_close: false,
             timeout: Duration::ZERO,
+            connect: None,
             tls: None,
         })
     }
@@ -60,6 +63,17 @@ impl TcpCheck {
         self
     }
 
+    /// Sets over which address family the target is connected to, and from
+    /// which address.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Option`] for options that contradict each other or
+    /// the target.
+    pub fn with_connect(mut self, options: ConnectOptions) -> Result<Self, DefinitionError> {
+        self.connect = options.settle(&self.host)?;
+        Ok(self)
+    }
+
     /// The address as given.
     pub fn address(&self) -> &str {
         &self.address
@@ -82,6 +96,11 @@ impl TcpCheck {
     /// Whether the connection ends by a reset.
     pub fn abortive_close(&self) -> bool {
         self.abortive_close
+    }
+
+    /// How the target is connected to.
+    pub fn connect(&self) -> &ConnectOptions {
+        given(self.connect.as_deref())
     }
 
     #[cfg(feature = "serde")]

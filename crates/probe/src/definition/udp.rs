@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::connect::{ConnectOptions, given};
 use super::target::parse_address;
 use super::{DEFAULT_TIMEOUT, DefinitionError, Expected, Host};
 
@@ -17,6 +18,7 @@ pub struct UdpCheck {
     expected: Option<Expected>,
     silence: Silence,
     timeout: Duration,
+    connect: Option<Box<ConnectOptions>>,
 }
 
 /// What it means that no reply has come when the time is up (P052).
@@ -51,6 +53,7 @@ impl UdpCheck {
             expected: None,
             silence: Silence::default(),
             timeout: Duration::ZERO,
+            connect: None,
         })
     }
 
@@ -89,6 +92,17 @@ impl UdpCheck {
         self
     }
 
+    /// Sets over which address family the target is connected to, and from
+    /// which address.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Option`] for options that contradict each other or
+    /// the target.
+    pub fn with_connect(mut self, options: ConnectOptions) -> Result<Self, DefinitionError> {
+        self.connect = options.settle(&self.host)?;
+        Ok(self)
+    }
+
     /// The address as given.
     pub fn address(&self) -> &str {
         &self.address
@@ -116,6 +130,11 @@ impl UdpCheck {
         } else {
             self.timeout
         }
+    }
+
+    /// How the target is connected to.
+    pub fn connect(&self) -> &ConnectOptions {
+        given(self.connect.as_deref())
     }
 
     #[cfg(feature = "serde")]

@@ -11,7 +11,7 @@ use rustls_pki_types::UnixTime;
 use tokio::io::AsyncReadExt as _;
 use tokio::time::Instant;
 
-use crate::definition::{Host, HttpUrl};
+use crate::definition::{Family, Host, HttpUrl};
 use crate::progress::{Progress, Seen};
 use crate::transport::Transport;
 
@@ -57,12 +57,21 @@ pub(crate) struct Idle(Mutex<Option<Kept>>);
 
 impl Idle {
     /// The kept connection to `url`'s server, if there is one and it is still
-    /// there as far as can be seen. One to another server stays. One on which
-    /// there is something new to be said of the certificate goes: on a new
-    /// connection it is looked at anew.
-    pub(super) fn take(&self, prober: u64, url: &HttpUrl, now: UnixTime) -> Option<Kept> {
+    /// there as far as can be seen. One to another server, or to an address of
+    /// another family, stays. One on which there is something new to be said of
+    /// the certificate goes: on a new connection it is looked at anew.
+    pub(super) fn take(
+        &self,
+        prober: u64,
+        url: &HttpUrl,
+        family: Family,
+        now: UnixTime,
+    ) -> Option<Kept> {
         let origin = Origin::of(prober, url);
-        let mut kept = self.lock().take_if(|kept| kept.origin == origin)?;
+        let serves = |kept: &mut Kept| {
+            kept.origin == origin && kept.address.is_none_or(|at| family.takes(at.ip()))
+        };
+        let mut kept = self.lock().take_if(serves)?;
         let current = kept.seen.as_ref().is_none_or(|seen| seen.is_current(now));
         let fresh = current && kept.since.elapsed() <= MAX_IDLE;
         // A server says nothing unasked: an end, a reset, or a stray byte.

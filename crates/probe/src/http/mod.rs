@@ -27,7 +27,7 @@ use self::redirect::{Hop, Redirect};
 use self::request::Request;
 use self::text::{answered, failed};
 use crate::connect::connect;
-use crate::definition::HttpCheck;
+use crate::definition::{ConnectOptions, HttpCheck};
 use crate::fault::Failure;
 use crate::kind::Kind;
 use crate::prober::Shared;
@@ -53,6 +53,10 @@ impl Kind for HttpCheck {
 
     fn target(&self) -> &str {
         self.url()
+    }
+
+    fn connect(&self) -> &ConnectOptions {
+        self.connect()
     }
 
     async fn run(&self, shared: &Shared, progress: &mut Progress) -> Result<Report, Failure> {

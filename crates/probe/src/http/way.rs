@@ -38,7 +38,7 @@ pub(super) async fn one_hop(
     let request = request.with(proxy, keep);
     if keep
         && let Some(idle) = check.idle()
-        && let Some(mut kept) = idle.take(shared.id, hop.url(), shared.tls.now())
+        && let Some(mut kept) = idle.take(shared.id, hop.url(), progress.family, shared.tls.now())
     {
         progress.address = kept.address;
         progress.seen = kept.seen.take().or(progress.seen.take());

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use self::line::{Answer, Line, Strays, order};
 use crate::connect::addresses;
-use crate::definition::{IcmpCheck, IcmpOptions};
+use crate::definition::{ConnectOptions, IcmpCheck, IcmpOptions};
 use crate::fault::{Failure, connect_cause, describe};
 use crate::kind::Kind;
 use crate::prober::Shared;
@@ -122,6 +122,10 @@ impl Kind for IcmpCheck {
 
     fn target(&self) -> &str {
         self.target()
+    }
+
+    fn connect(&self) -> &ConnectOptions {
+        self.connect()
     }
 
     async fn run(&self, shared: &Shared, progress: &mut Progress) -> Result<Report, Failure> {

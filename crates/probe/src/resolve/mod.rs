@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 use thiserror::Error;
 
+use crate::definition::Family;
+
 pub use self::system::SystemResolver;
 
 /// Turns names into addresses. Asked at each probe (P119), never for
@@ -16,6 +18,19 @@ pub trait Resolve: Send + Sync {
     /// All addresses of `name`, which is ASCII and lower case. They are tried
     /// in this order, except that the families take turns.
     async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError>;
+
+    /// The addresses of `name` of one family. A resolver that can ask for them
+    /// alone does: by default all are asked for, and a name server that fails
+    /// for this family alone looks as if there were none.
+    async fn resolve_family(
+        &self,
+        name: &str,
+        family: Family,
+    ) -> Result<Vec<IpAddr>, ResolveError> {
+        let mut found = self.resolve(name).await?;
+        found.retain(|ip| family.takes(*ip));
+        Ok(found)
+    }
 }
 
 /// Why there are no addresses.

@@ -18,6 +18,7 @@ use hickory_resolver::{Hosts, TokioResolver};
 use tokio::time::Instant;
 
 use super::{Resolve, ResolveError};
+use crate::definition::Family;
 
 /// The files are looked at for changes at most this often (Go's resolver: 5 s).
 const RELOAD_AFTER: Duration = Duration::from_secs(5);
@@ -121,15 +122,24 @@ fn system_dns() -> Result<Dns, String> {
 #[async_trait]
 impl Resolve for SystemResolver {
     async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
+        self.resolve_family(name, Family::Any).await
+    }
+
+    async fn resolve_family(
+        &self,
+        name: &str,
+        family: Family,
+    ) -> Result<Vec<IpAddr>, ResolveError> {
         let snapshot = self.snapshot();
         // A name that DNS cannot have cannot be in it.
         let name = Name::from_str(name).map_err(|_| ResolveError::NotFound)?;
-        let listed = snapshot.listed(&name);
+        let mut listed = snapshot.listed(&name);
+        listed.retain(|ip| family.takes(*ip));
         if !listed.is_empty() {
             return Ok(listed);
         }
         match &snapshot.dns {
-            Ok(dns) => dns.resolve(&name).await,
+            Ok(dns) => dns.resolve(&name, family).await,
             Err(fault) => Err(ResolveError::Failed(fault.clone())),
         }
     }
@@ -137,7 +147,8 @@ impl Resolve for SystemResolver {
 
 impl Snapshot {
     /// The addresses in the hosts file. As in glibc (`hosts: files dns`), a
-    /// name that is there is not asked for elsewhere.
+    /// name that is there, with an address of the family that is wanted, is not
+    /// asked for elsewhere.
     fn listed(&self, name: &Name) -> Vec<IpAddr> {
         [RecordType::A, RecordType::AAAA]
             .into_iter()
@@ -158,17 +169,12 @@ impl Snapshot {
 impl Dns {
     /// Asks for each candidate in turn. The first with an address wins; "not
     /// found" only if that is the answer for every one of them.
-    async fn resolve(&self, name: &Name) -> Result<Vec<IpAddr>, ResolveError> {
+    async fn resolve(&self, name: &Name, family: Family) -> Result<Vec<IpAddr>, ResolveError> {
         let mut failure = None;
         for candidate in self.candidates(name) {
-            let (v6, v4) = both(
-                self.resolver.lookup(candidate.clone(), RecordType::AAAA),
-                self.resolver.lookup(candidate, RecordType::A),
-            )
-            .await;
             let mut addresses = Vec::new();
-            for family in [v6, v4].into_iter().flatten() {
-                match family {
+            for answer in self.ask(candidate, family).await.into_iter().flatten() {
+                match answer {
                     Ok(lookup) => {
                         addresses.extend(lookup.answers().iter().filter_map(|r| r.data.ip_addr()));
                     }
@@ -183,6 +189,19 @@ impl Dns {
         match failure {
             None => Err(ResolveError::NotFound),
             Some(failure) => Err(ResolveError::Failed(failure)),
+        }
+    }
+
+    /// The answers of each family that is wanted.
+    async fn ask(&self, name: Name, family: Family) -> [Option<Answer>; 2] {
+        let lookup = |name, kind| self.resolver.lookup(name, kind);
+        match family {
+            Family::V4 => [None, Some(lookup(name, RecordType::A).await)],
+            Family::V6 => [Some(lookup(name, RecordType::AAAA).await), None],
+            Family::Any | Family::Both => {
+                let v6 = lookup(name.clone(), RecordType::AAAA);
+                both(v6, lookup(name, RecordType::A)).await.into()
+            }
         }
     }
 

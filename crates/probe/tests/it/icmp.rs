@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use evenkeel_probe::{Cause, IcmpCheck, IcmpOptions, IcmpSockets, Prober, ProberSettings};
+use evenkeel_probe::{
+    Cause, ConnectOptions, Family, IcmpCheck, IcmpOptions, IcmpSockets, Prober, ProberSettings,
+};
 use evenkeel_threshold::Status::{Critical, Passing};
 
 use crate::support::*;
@@ -75,6 +77,45 @@ fn both_kinds_of_sockets_ping_both_families() {
             assert_status(&run_with(&prober, large).await, Passing);
         }
     });
+}
+
+#[test]
+fn echoes_go_to_the_family_that_is_asked_for() {
+    in_own_network(
+        "icmp::echoes_go_to_the_family_that_is_asked_for",
+        OPEN,
+        async {
+            let over = |target: &str, family| {
+                let options = ConnectOptions {
+                    family,
+                    source: None,
+                };
+                icmp(target, |_| ()).with_connect(options)
+            };
+            for (family, says) in [
+                (Family::V4, "localhost (127.0.0.1): 3 of 3 answered"),
+                (Family::V6, "localhost (::1): 3 of 3 answered"),
+                (Family::Both, "IPv4 and IPv6: ICMP echo localhost"),
+            ] {
+                let report = run(over("localhost", family).unwrap()).await;
+                assert_status(&report, Passing);
+                assert_says(&report, says);
+            }
+            let prober = resolving_to(&["127.0.0.1"]);
+            let report = run_with(&prober, over("a.test", Family::Both).unwrap()).await;
+            assert_status(&report, Critical);
+            assert_says(
+                &report,
+                "IPv6: dial tcp: lookup a.test: no such host with an IPv6 address",
+            );
+            assert!(over("127.0.0.1", Family::V6).is_err());
+            let source = ConnectOptions {
+                family: Family::Any,
+                source: Some("127.0.0.1".parse().unwrap()),
+            };
+            assert!(icmp("127.0.0.1", |_| ()).with_connect(source).is_err());
+        },
+    );
 }
 
 // P167: two checks to one host, all at once and often.

@@ -11,6 +11,7 @@
 
 mod body;
 mod certificates;
+mod connect;
 mod dns;
 #[cfg(feature = "docker")]
 mod docker;

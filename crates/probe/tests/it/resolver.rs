@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use evenkeel_probe::{Cause, Resolve, ResolveError, SystemResolver};
+use evenkeel_probe::{Cause, ConnectOptions, Family, Resolve, ResolveError, SystemResolver};
 use evenkeel_threshold::Status::Critical;
 use hickory_resolver::proto::op::{Message, ResponseCode};
 use hickory_resolver::proto::rr::{RData, Record, RecordType};
@@ -74,7 +74,7 @@ fn answers_are_told_apart() {
     with_resolver_files(
         "resolver::answers_are_told_apart",
         "nameserver 127.0.0.1\\noptions timeout:1 attempts:1\\n",
-        "127.0.0.9 listed.test\\n::9 listed.test\\n",
+        "127.0.0.9 listed.test\\n::9 listed.test\\n::8 listed6.test\\n",
         async {
             let asked = name_server().await;
             let resolver = SystemResolver::new();
@@ -110,6 +110,25 @@ fn answers_are_told_apart() {
             assert!(asked.lock().unwrap().len() >= before + 4);
             // The whole way.
             assert_unprobed(&run(tcp("servfail.test:80")).await, Cause::Resolver);
+            // The other family is neither asked for nor a way out.
+            asked.lock().unwrap().clear();
+            for (name, family, outcome) in [
+                ("half.test", Family::V6, None),
+                ("four.test", Family::V6, Some(Critical)),
+                ("half.test", Family::V4, Some(Critical)),
+                ("listed6.test", Family::V4, Some(Critical)),
+            ] {
+                let options = ConnectOptions {
+                    family,
+                    source: None,
+                };
+                let check = tcp(format!("{name}:1")).with_connect(options).unwrap();
+                let report = run(check).await;
+                assert_eq!(report.status(), outcome, "{name} {report:#?}");
+            }
+            let asked = asked.lock().unwrap().clone();
+            let of_four = asked.iter().filter(|name| *name == "four.test.");
+            assert_eq!(of_four.count(), 1, "{asked:?}");
             assert_status(&run(tcp("gone.test:80")).await, Critical);
             let report = run(tcp("silent.test:80").with_timeout(SHORT)).await;
             assert_unprobed(&report, Cause::Resolver);

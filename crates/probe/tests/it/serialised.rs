@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use evenkeel_probe::{Definition, HttpCheck, TcpCheck, TlsCheck, TlsOptions};
+use evenkeel_probe::{
+    ConnectOptions, Definition, Family, HttpCheck, TcpCheck, TlsCheck, TlsOptions,
+};
 
 fn read(json: &str) -> Result<Definition, String> {
     serde_json::from_str(json).map_err(|error| error.to_string())
@@ -70,6 +72,28 @@ fn a_definition_has_a_kind_and_only_what_differs_from_the_defaults() {
         (
             r#"{"kind":"tls","address":"h:443"}"#,
             TlsCheck::new("h:443").unwrap().into(),
+        ),
+        (
+            r#"{"kind":"tcp","address":"a:80","connect":{"family":"both"}}"#,
+            TcpCheck::new("a:80")
+                .unwrap()
+                .with_connect(ConnectOptions {
+                    family: Family::Both,
+                    source: None,
+                })
+                .unwrap()
+                .into(),
+        ),
+        (
+            r#"{"kind":"http","url":"http://h:80/x","connect":{"family":"6","source":"::1"}}"#,
+            HttpCheck::new("http://h:80/x")
+                .unwrap()
+                .with_connect(ConnectOptions {
+                    family: Family::V6,
+                    source: Some("::1".parse().unwrap()),
+                })
+                .unwrap()
+                .into(),
         ),
         (
             r#"{"kind":"faulty","fault":"why"}"#,

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-use crate::definition::{DefinitionError, DnsCheck, DnsOptions};
+use super::is_unset;
+use crate::definition::{ConnectOptions, DefinitionError, DnsCheck, DnsOptions};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -9,11 +10,13 @@ pub(crate) struct RawDns {
     name: String,
     #[serde(default)]
     options: DnsOptions,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    connect: ConnectOptions,
 }
 
 impl RawDns {
     pub(super) fn check(self) -> Result<DnsCheck, DefinitionError> {
-        DnsCheck::new(&self.server, &self.name, self.options)
+        DnsCheck::new(&self.server, &self.name, self.options)?.with_connect(self.connect)
     }
 }
 
@@ -23,6 +26,7 @@ impl From<&DnsCheck> for RawDns {
             server: check.server().to_owned(),
             name: check.name(),
             options: check.options().clone(),
+            connect: *check.connect(),
         }
     }
 }

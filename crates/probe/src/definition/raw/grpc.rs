@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::is_unset;
 use super::tls::RawTls;
-use crate::definition::{DefinitionError, GrpcCheck};
+use crate::definition::{ConnectOptions, DefinitionError, GrpcCheck};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,12 +23,15 @@ pub(in crate::definition) struct RawGrpc {
     timeout: Duration,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tls: Option<RawTls>,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    connect: ConnectOptions,
 }
 
 impl RawGrpc {
     pub(super) fn check(self) -> Result<GrpcCheck, DefinitionError> {
         let mut check = GrpcCheck::new(&self.target)?
             .with_authority(&self.authority)?
+            .with_connect(self.connect)?
             .with_timeout(self.timeout);
         for (name, value) in &self.metadata {
             check = check.with_metadata(name, value)?;
@@ -52,6 +56,7 @@ impl From<&GrpcCheck> for RawGrpc {
             metadata: metadata.collect(),
             timeout: check.given_timeout(),
             tls: check.tls().map(RawTls::from),
+            connect: *check.connect(),
         }
     }
 }

@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::is_unset;
 use super::tls::RawTls;
-use crate::definition::{DefinitionError, TlsCheck};
+use crate::definition::{ConnectOptions, DefinitionError, TlsCheck};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,12 +20,15 @@ pub(in crate::definition) struct RawTlsCheck {
     alpn: Vec<Box<str>>,
     #[serde(default, skip_serializing_if = "RawTls::is_default")]
     tls: RawTls,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    connect: ConnectOptions,
 }
 
 impl RawTlsCheck {
     pub(super) fn check(self) -> Result<TlsCheck, DefinitionError> {
         TlsCheck::new(&self.address)?
             .with_timeout(self.timeout)
+            .with_connect(self.connect)?
             .with_protocols(self.alpn)?
             .with_tls(self.tls.into())
     }
@@ -37,6 +41,7 @@ impl From<&TlsCheck> for RawTlsCheck {
             timeout: check.given_timeout(),
             alpn: check.protocols().to_vec(),
             tls: RawTls::from(check.tls()),
+            connect: *check.connect(),
         }
     }
 }

@@ -4,8 +4,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::tls::RawTls;
-use super::{is_yes, is_zero, yes};
-use crate::definition::{DefinitionError, HttpCheck, HttpCredentials, HttpExpect, HttpTransport};
+use super::{is_unset, is_yes, is_zero, yes};
+use crate::definition::{
+    ConnectOptions, DefinitionError, HttpCheck, HttpCredentials, HttpExpect, HttpTransport,
+};
 use crate::prober::RedirectPolicy;
 
 #[derive(Serialize, Deserialize)]
@@ -32,6 +34,8 @@ pub(in crate::definition) struct RawHttp {
     tls: RawTls,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expect: Option<HttpExpect>,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    connect: ConnectOptions,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     redirects: Option<RedirectPolicy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,6 +60,7 @@ impl RawHttp {
             .with_timeout(self.timeout)
             .with_tls(self.tls.into())?
             .with_expect(self.expect.unwrap_or_default())?
+            .with_connect(self.connect)?
             .with_transport(self.transport.unwrap_or_default())?
             .with_follow_redirects(self.follow_redirects)
             .with_output_max_size(self.output_max_size);
@@ -112,6 +117,7 @@ impl From<&HttpCheck> for RawHttp {
             output_max_size: check.given_output_max_size(),
             tls: RawTls::from(check.tls()),
             expect: check.expect().cloned(),
+            connect: *check.connect(),
             redirects: check.redirects().cloned(),
             transport: check.transport().cloned(),
             credentials: check.credentials().cloned(),

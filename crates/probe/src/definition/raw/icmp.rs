@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-use crate::definition::{DefinitionError, IcmpCheck, IcmpOptions};
+use super::is_unset;
+use crate::definition::{ConnectOptions, DefinitionError, IcmpCheck, IcmpOptions};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -8,11 +9,13 @@ pub(crate) struct RawIcmp {
     target: String,
     #[serde(default)]
     options: IcmpOptions,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    connect: ConnectOptions,
 }
 
 impl RawIcmp {
     pub(super) fn check(self) -> Result<IcmpCheck, DefinitionError> {
-        IcmpCheck::new(&self.target, self.options)
+        IcmpCheck::new(&self.target, self.options)?.with_connect(self.connect)
     }
 }
 
@@ -21,6 +24,7 @@ impl From<&IcmpCheck> for RawIcmp {
         Self {
             target: check.target().to_owned(),
             options: check.options().clone(),
+            connect: *check.connect(),
         }
     }
 }

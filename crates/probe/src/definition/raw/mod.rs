@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Definition, DefinitionError};
+use super::{ConnectOptions, Definition, DefinitionError};
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -118,6 +118,10 @@ fn is_no(value: &bool) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(value: &u32) -> bool {
     *value == 0
+}
+
+fn is_unset(options: &ConnectOptions) -> bool {
+    *options == ConnectOptions::NONE
 }
 
 /// A duration that may be left out.

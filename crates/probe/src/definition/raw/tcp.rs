@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::is_no;
 use super::tls::RawTls;
-use crate::definition::{DefinitionError, TcpCheck};
+use super::{is_no, is_unset};
+use crate::definition::{ConnectOptions, DefinitionError, TcpCheck};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,11 +20,14 @@ pub(in crate::definition) struct RawTcp {
     tls: Option<RawTls>,
     #[serde(default, skip_serializing_if = "is_no")]
     abortive_close: bool,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    connect: ConnectOptions,
 }
 
 impl RawTcp {
     pub(super) fn check(self) -> Result<TcpCheck, DefinitionError> {
         let check = TcpCheck::new(&self.address)?
+            .with_connect(self.connect)?
             .with_timeout(self.timeout)
             .with_abortive_close(self.abortive_close);
         match self.tls {
@@ -41,6 +44,7 @@ impl From<&TcpCheck> for RawTcp {
             timeout: check.given_timeout(),
             tls: check.tls().map(RawTls::from),
             abortive_close: check.abortive_close(),
+            connect: *check.connect(),
         }
     }
 }

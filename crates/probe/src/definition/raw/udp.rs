@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::{DefinitionError, Expected, Pattern, Silence, UdpCheck};
+use super::is_unset;
+use crate::definition::{ConnectOptions, DefinitionError, Expected, Pattern, Silence, UdpCheck};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,12 +23,15 @@ pub(crate) struct RawUdp {
         skip_serializing_if = "Duration::is_zero"
     )]
     timeout: Duration,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    connect: ConnectOptions,
 }
 
 impl RawUdp {
     pub(super) fn check(self) -> Result<UdpCheck, DefinitionError> {
         let expected = Expected::of(self.expect.as_deref(), self.expect_regex.as_deref())?;
         Ok(UdpCheck::new(&self.address)?
+            .with_connect(self.connect)?
             .with_payload(self.send.into_bytes())?
             .with_expected(expected)
             .with_silence(self.silence)
@@ -52,6 +56,7 @@ impl From<&UdpCheck> for RawUdp {
             expect_regex,
             silence: check.silence(),
             timeout: check.given_timeout(),
+            connect: *check.connect(),
         }
     }
 }
