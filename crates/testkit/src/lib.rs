@@ -7,6 +7,7 @@
 //! * `Docker`: a real Docker Engine of its own, with one image (Unix).
 //! * [`Stub`]: an HTTP server that does what a real one cannot be made to do:
 //!   cut answers, garbage, endless bodies, silence.
+//! * [`Wire`]: a relay between two of them that a test cuts and mends.
 //! * [`eventually`]: waits for a condition under a generous deadline.
 //!
 //! Everything here blocks and uses threads, so that it works in tests with and
@@ -27,6 +28,7 @@ mod origin;
 mod process;
 mod stub;
 mod wait;
+mod wire;
 
 pub use consul::{Builder, Consul, consul_binary};
 #[cfg(unix)]
@@ -36,3 +38,4 @@ pub use http::request;
 pub use origin::{Caller, Origin};
 pub use stub::{Reply, Request, Stub};
 pub use wait::{eventually, wait_for};
+pub use wire::Wire;
