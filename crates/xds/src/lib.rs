@@ -36,6 +36,7 @@
 
 mod assignment;
 mod file;
+mod listener;
 mod message;
 mod server;
 mod snapshot;
@@ -48,7 +49,8 @@ pub use assignment::{
     Assignment, AssignmentError, Assignments, Audience, Endpoint, Fault, Group, Health, Locality,
 };
 pub use file::file;
+pub use listener::Listener;
 pub use server::{Server, Settings};
 pub use snapshot::Published;
-pub use status::{Counters, Nack, Node, Protocol, Subscriber};
+pub use status::{Counters, Nack, Node, Peer, Protocol, Subscriber};
 pub use tls::{Tls, TlsError};

@@ -1,7 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +12,6 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -21,8 +19,9 @@ use tonic::codec::Streaming;
 use tonic::{Code, Status};
 
 use crate::assignment::{AssignmentError, Assignments, Audience};
+use crate::listener::{Accepted, Listener};
 use crate::snapshot::{Published, Snapshot};
-use crate::status::{Counters, Nack, Protocol, Registry, Subscriber, count};
+use crate::status::{Counters, Nack, Peer, Protocol, Registry, Subscriber, count};
 use crate::stream::{Conversation, Requests};
 use crate::subscription::Limits;
 use crate::tls::Tls;
@@ -139,6 +138,11 @@ impl Server {
         self.shared.registry.refusals()
     }
 
+    /// How many refusals there have been; changes with each.
+    pub fn refusal_changes(&self) -> watch::Receiver<u64> {
+        self.shared.registry.refused()
+    }
+
     /// Counts since the start, over all streams.
     pub fn counters(&self) -> Counters {
         self.shared.registry.totals.get()
@@ -162,7 +166,7 @@ impl Server {
         self.shared.registry.interest()
     }
 
-    /// Serves connections until `shutdown` is ready; then streams are ended
+    /// Serves connections, over TCP or a unix socket, until `shutdown` is ready; then streams are ended
     /// with `UNAVAILABLE`, and proxies go on with what they have.
     ///
     /// Both services are there: `AggregatedDiscoveryService` and
@@ -170,11 +174,11 @@ impl Server {
     /// answer `UNIMPLEMENTED`.
     pub async fn serve(
         &self,
-        listener: TcpListener,
+        listener: impl Into<Listener>,
         tls: Option<Tls>,
         shutdown: impl Future<Output = ()>,
     ) {
-        let acceptor = tls.map(|tls| TlsAcceptor::from(tls.config));
+        let listener = listener.into();
         let (end, ending) = watch::channel(false);
         let mut connections = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
@@ -184,7 +188,7 @@ impl Server {
                 accepted = listener.accept() => accepted,
                 Some(_) = connections.join_next() => continue,
             };
-            let Ok((stream, peer)) = accepted else {
+            let Ok(accepted) = accepted else {
                 // Out of descriptors, most likely. Trying at once would spin.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
@@ -194,9 +198,24 @@ impl Server {
                 continue;
             };
             let server = self.clone();
-            let (acceptor, ending) = (acceptor.clone(), ending.clone());
+            let acceptor = tls.as_ref().map(|tls| TlsAcceptor::from(tls.config()));
+            let ending = ending.clone();
             connections.spawn(async move {
-                server.connection(stream, peer, acceptor, ending).await;
+                match accepted {
+                    Accepted::Tcp(stream, peer) => {
+                        // An assignment should not wait for an acknowledgement of the one before.
+                        let _ = stream.set_nodelay(true);
+                        server
+                            .connection(stream, Peer::Tcp(peer), acceptor, ending)
+                            .await;
+                    }
+                    #[cfg(unix)]
+                    Accepted::Unix(stream) => {
+                        server
+                            .connection(stream, Peer::Unix, acceptor, ending)
+                            .await;
+                    }
+                }
                 drop(place);
             });
         }
@@ -207,15 +226,15 @@ impl Server {
         let _ = tokio::time::timeout(Duration::from_secs(1), all).await;
     }
 
-    async fn connection(
+    async fn connection<S>(
         &self,
-        stream: TcpStream,
-        peer: SocketAddr,
+        stream: S,
+        peer: Peer,
         acceptor: Option<TlsAcceptor>,
         ending: watch::Receiver<bool>,
-    ) {
-        // An assignment should not wait for an acknowledgement of the one before.
-        let _ = stream.set_nodelay(true);
+    ) where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let Some(acceptor) = acceptor else {
             return self.exchange(stream, peer, ending).await;
         };
@@ -228,7 +247,7 @@ impl Server {
         }
     }
 
-    async fn exchange<S>(&self, stream: S, peer: SocketAddr, mut ending: watch::Receiver<bool>)
+    async fn exchange<S>(&self, stream: S, peer: Peer, mut ending: watch::Receiver<bool>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -259,7 +278,7 @@ impl Server {
     fn respond(
         &self,
         request: Request<Incoming>,
-        peer: SocketAddr,
+        peer: Peer,
         ending: watch::Receiver<bool>,
     ) -> Response<tonic::body::Body> {
         let is_grpc = request

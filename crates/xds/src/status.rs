@@ -2,6 +2,7 @@
 //! they refused and why.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +40,26 @@ impl Protocol {
     }
 }
 
+/// Where a proxy comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Peer {
+    /// From there, over TCP.
+    Tcp(SocketAddr),
+    /// From this machine, over the unix socket.
+    Unix,
+}
+
+/// An address, or `unix`.
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix => f.write_str("unix"),
+        }
+    }
+}
+
 /// What a proxy says of itself. Long texts are cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
@@ -68,6 +89,9 @@ pub struct Nack {
     pub node: String,
     /// The version that it refused. It goes on with what it had before.
     pub version: u64,
+    /// The clusters that were in it. If there are several, each is sent again by
+    /// itself, to see which of them it was.
+    pub clusters: BTreeSet<Arc<str>>,
     /// What it said: Envoy's own text, cut at 4 KiB.
     pub text: String,
     /// When.
@@ -80,7 +104,7 @@ pub struct Subscriber {
     /// Its number since the start.
     pub id: u64,
     /// Where it comes from.
-    pub peer: SocketAddr,
+    pub peer: Peer,
     /// How it asked.
     pub protocol: Protocol,
     /// Who it is; empty until its first request.
@@ -95,7 +119,9 @@ pub struct Subscriber {
     pub acked: Option<u64>,
     /// Since when a response is under way to which it has not answered.
     pub unanswered: Option<Instant>,
-    /// Its last refusal. Stays when it has accepted a later version.
+    /// The clusters that it refuses as they were sent last.
+    pub refused: BTreeSet<Arc<str>>,
+    /// Its last refusal. Stays when it has accepted what it refused.
     pub last_nack: Option<Nack>,
     /// Of this stream.
     pub counters: Counters,
@@ -107,11 +133,9 @@ impl Subscriber {
         self.node.audience()
     }
 
-    /// Whether its last answer was a refusal.
+    /// Whether it refuses any cluster as it was sent last.
     pub fn is_refusing(&self) -> bool {
-        self.last_nack
-            .as_ref()
-            .is_some_and(|nack| self.acked.is_none_or(|acked| acked < nack.version))
+        !self.refused.is_empty()
     }
 }
 
@@ -181,6 +205,7 @@ pub(crate) struct Registry {
     next: AtomicU64,
     pub(crate) totals: Totals,
     interest: watch::Sender<u64>,
+    refused: watch::Sender<u64>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -196,12 +221,13 @@ impl Default for Registry {
             next: AtomicU64::new(1),
             totals: Totals::default(),
             interest: watch::Sender::new(0),
+            refused: watch::Sender::new(0),
         }
     }
 }
 
 impl Registry {
-    pub(crate) fn enter(self: &Arc<Self>, peer: SocketAddr, protocol: Protocol) -> Entry {
+    pub(crate) fn enter(self: &Arc<Self>, peer: Peer, protocol: Protocol) -> Entry {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         count(&self.totals.streams, 1);
         let subscriber = Subscriber {
@@ -214,6 +240,7 @@ impl Registry {
             sent: None,
             acked: None,
             unanswered: None,
+            refused: BTreeSet::new(),
             last_nack: None,
             counters: Counters::default(),
         };
@@ -234,6 +261,10 @@ impl Registry {
 
     pub(crate) fn interest(&self) -> watch::Receiver<u64> {
         self.interest.subscribe()
+    }
+
+    pub(crate) fn refused(&self) -> watch::Receiver<u64> {
+        self.refused.subscribe()
     }
 }
 
@@ -260,11 +291,12 @@ impl Entry {
         self.registry.interest.send_modify(|number| *number += 1);
     }
 
-    pub(crate) fn refused(&self, version: u64, text: &str) {
+    pub(crate) fn refused(&self, version: u64, clusters: &BTreeSet<Arc<str>>, text: &str) {
         self.alter(|subscriber| {
             let nack = Nack {
                 node: subscriber.node.id.clone(),
                 version,
+                clusters: clusters.clone(),
                 text: cut(text, TEXT),
                 at: Instant::now(),
             };
@@ -275,6 +307,7 @@ impl Entry {
             }
             refusals.push_back(nack);
         });
+        self.registry.refused.send_modify(|number| *number += 1);
     }
 }
 

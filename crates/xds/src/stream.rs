@@ -189,16 +189,22 @@ impl State {
                     subscriber.unanswered = None;
                 });
             }
-            Heard::Nack { version } => {
+            Heard::Nack { version, clusters } => {
                 count(&totals.nacks, 1);
                 entry.alter(|subscriber| {
                     subscriber.counters.nacks += 1;
                     subscriber.unanswered = None;
                 });
                 let text = request.error_detail.map(|error| error.message);
-                entry.refused(version, &text.unwrap_or_default());
+                entry.refused(version, &clusters, &text.unwrap_or_default());
             }
         }
+        let refused = self.subscription.refuses();
+        entry.alter(|subscriber| {
+            if subscriber.refused != *refused {
+                subscriber.refused.clone_from(refused);
+            }
+        });
         let wish_changed = std::mem::take(&mut self.subscription.wish_changed);
         if wish_changed {
             let names = self.subscription.names();

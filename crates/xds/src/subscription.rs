@@ -22,14 +22,17 @@ pub(crate) struct Asked {
 }
 
 /// What a request was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// A wish, not an answer.
     Wish,
     /// The response under way has been accepted.
     Ack { version: u64 },
-    /// The response under way has been refused.
-    Nack { version: u64 },
+    /// The response under way has been refused, with these clusters in it.
+    Nack {
+        version: u64,
+        clusters: BTreeSet<Arc<str>>,
+    },
     /// It answers a response that is no longer the latest: not looked at. The
     /// proxy says the same again when it answers the latest one.
     Stale,
@@ -88,6 +91,8 @@ pub(crate) struct Subscription {
     /// Refused together with others: sent again one by one, so that one that
     /// the proxy cannot take does not keep it from the others.
     alone: BTreeSet<Arc<str>>,
+    /// Refused by themselves, and not accepted since.
+    refused: BTreeSet<Arc<str>>,
 }
 
 impl Subscription {
@@ -100,9 +105,14 @@ impl Subscription {
             match self.under_way.take() {
                 None => Heard::Wish,
                 Some(answered) if asked.refused => self.refused(answered),
-                Some(answered) => Heard::Ack {
-                    version: answered.version,
-                },
+                Some(answered) => {
+                    for name in &answered.names {
+                        self.refused.remove(name);
+                    }
+                    Heard::Ack {
+                        version: answered.version,
+                    }
+                }
             }
         };
         self.want(asked.names, limits)?;
@@ -111,14 +121,22 @@ impl Subscription {
 
     fn refused(&mut self, answered: UnderWay) -> Heard {
         if answered.names.len() > 1 {
-            for name in answered.names {
-                self.sent.remove(&name);
-                self.alone.insert(name);
+            for name in &answered.names {
+                self.sent.remove(name);
+                self.alone.insert(Arc::clone(name));
             }
+        } else {
+            self.refused.extend(answered.names.iter().cloned());
         }
         Heard::Nack {
             version: answered.version,
+            clusters: answered.names.into_iter().collect(),
         }
+    }
+
+    /// What the proxy refuses as it was sent last.
+    pub(crate) fn refuses(&self) -> &BTreeSet<Arc<str>> {
+        &self.refused
     }
 
     fn want(&mut self, names: Vec<String>, limits: Limits) -> Result<(), TooManyNames> {
@@ -148,6 +166,7 @@ impl Subscription {
         };
         self.sent.retain(|name, _| still(name));
         self.alone.retain(still);
+        self.refused.retain(still);
         Ok(())
     }
 

@@ -118,7 +118,13 @@ fn a_refused_assignment_is_not_sent_again_until_it_changes() {
     scene.publish("a", 1);
     scene.ask(&["a"], "", false);
     let (nonce, _) = scene.sent().unwrap();
-    assert_eq!(scene.ask(&["a"], &nonce, true), Heard::Nack { version: 1 });
+    assert_eq!(
+        scene.ask(&["a"], &nonce, true),
+        Heard::Nack {
+            version: 1,
+            clusters: BTreeSet::from(["a".into()])
+        }
+    );
     assert!(scene.sent().is_none());
     scene.publish("a", 2);
     assert_eq!(scene.sent().unwrap().1, [scene.bytes("a")]);
@@ -143,6 +149,17 @@ fn one_that_is_refused_does_not_keep_the_proxy_from_the_others() {
         got.push(cluster);
     }
     assert!(scene.sent().is_none());
+    // That it accepted the last one says nothing of the other.
+    let bad = || BTreeSet::from(["bad".into()]);
+    assert_eq!(*scene.subscription.refuses(), bad());
+    scene.publish("c", 2);
+    let (nonce, _) = scene.sent().unwrap();
+    scene.ask(&names, &nonce, false);
+    assert_eq!(*scene.subscription.refuses(), bad());
+    scene.publish("bad", 2);
+    let (nonce, _) = scene.sent().unwrap();
+    scene.ask(&names, &nonce, false);
+    assert!(scene.subscription.refuses().is_empty());
 }
 
 #[test]

@@ -4,11 +4,13 @@ use rustls::ServerConfig;
 use rustls::server::WebPkiClientVerifier;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::sync::watch;
 
-/// What the server shows of itself, and what it wants of its clients.
+/// What the server shows of itself, and what it wants of its clients. Clones are
+/// the same one: what [`replace`](Self::replace) is told, all of them know.
 #[derive(Debug, Clone)]
 pub struct Tls {
-    pub(crate) config: Arc<ServerConfig>,
+    config: Arc<watch::Sender<Arc<ServerConfig>>>,
 }
 
 /// Certificates that cannot be used.
@@ -42,39 +44,68 @@ impl Tls {
     /// # Errors
     /// If a text is no PEM, or certificate and key do not fit.
     pub fn new(certificate: &[u8], key: &[u8], clients: Option<&[u8]>) -> Result<Self, TlsError> {
-        let chain: Vec<_> = CertificateDer::pem_slice_iter(certificate)
-            .collect::<Result<_, _>>()
-            .map_err(TlsError::Certificate)?;
-        if chain.is_empty() {
-            return Err(TlsError::NoCertificate);
-        }
-        let key = PrivateKeyDer::from_pem_slice(key).map_err(TlsError::Key)?;
-        // Named, not the process's default, which nobody may have set.
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(TlsError::Unusable)?;
-        let builder = match clients {
-            None => builder.with_no_client_auth(),
-            Some(authorities) => {
-                let mut roots = rustls::RootCertStore::empty();
-                for authority in CertificateDer::pem_slice_iter(authorities) {
-                    let authority = authority.map_err(TlsError::Authorities)?;
-                    roots.add(authority).map_err(TlsError::Unusable)?;
-                }
-                let verifier =
-                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-                        .build()
-                        .map_err(TlsError::Verifier)?;
-                builder.with_client_cert_verifier(verifier)
-            }
-        };
-        let mut config = builder
-            .with_single_cert(chain, key)
-            .map_err(TlsError::Unusable)?;
-        config.alpn_protocols = vec![b"h2".to_vec()];
+        let config = config(certificate, key, clients)?;
         Ok(Self {
-            config: Arc::new(config),
+            config: Arc::new(watch::Sender::new(config)),
         })
     }
+
+    /// The same with other texts, for connections from now on, in a server that
+    /// runs. Those that are there stay.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); then nothing changes.
+    pub fn replace(
+        &self,
+        certificate: &[u8],
+        key: &[u8],
+        clients: Option<&[u8]>,
+    ) -> Result<(), TlsError> {
+        let config = config(certificate, key, clients)?;
+        self.config.send_replace(config);
+        Ok(())
+    }
+
+    /// What holds for the next connection.
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.config.borrow())
+    }
+}
+
+fn config(
+    certificate: &[u8],
+    key: &[u8],
+    clients: Option<&[u8]>,
+) -> Result<Arc<ServerConfig>, TlsError> {
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(certificate)
+        .collect::<Result<_, _>>()
+        .map_err(TlsError::Certificate)?;
+    if chain.is_empty() {
+        return Err(TlsError::NoCertificate);
+    }
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(TlsError::Key)?;
+    // Named, not the process's default, which nobody may have set.
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(TlsError::Unusable)?;
+    let builder = match clients {
+        None => builder.with_no_client_auth(),
+        Some(authorities) => {
+            let mut roots = rustls::RootCertStore::empty();
+            for authority in CertificateDer::pem_slice_iter(authorities) {
+                let authority = authority.map_err(TlsError::Authorities)?;
+                roots.add(authority).map_err(TlsError::Unusable)?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                .build()
+                .map_err(TlsError::Verifier)?;
+            builder.with_client_cert_verifier(verifier)
+        }
+    };
+    let mut config = builder
+        .with_single_cert(chain, key)
+        .map_err(TlsError::Unusable)?;
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Ok(Arc::new(config))
 }

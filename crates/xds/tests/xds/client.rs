@@ -1,8 +1,8 @@
 use envoy_types::pb::envoy::service::discovery::v3::DiscoveryRequest;
 use envoy_types::pb::envoy::service::endpoint::v3::endpoint_discovery_service_client::EndpointDiscoveryServiceClient;
-use evenkeel_xds::{Assignments, Audience, Locality, Protocol, Server, Settings, Tls};
+use evenkeel_xds::{Assignments, Audience, Locality, Protocol, Server, Settings};
 use tonic::Code;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Identity};
+use tonic::transport::Channel;
 
 use crate::support::{Proxy, Running, cluster, node, only, ports, until};
 
@@ -213,83 +213,6 @@ async fn the_end_of_the_server_is_told_to_its_subscribers() {
     running.end().await;
     let status = proxy.next().await.unwrap_err();
     assert_eq!(status.code(), Code::Unavailable);
-}
-
-/// An authority, and certificates that it has signed.
-struct Authority {
-    issuer: rcgen::CertifiedIssuer<'static, rcgen::KeyPair>,
-}
-
-impl Authority {
-    fn new() -> Self {
-        let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
-        parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        let key = rcgen::KeyPair::generate().unwrap();
-        Self {
-            issuer: rcgen::CertifiedIssuer::self_signed(parameters, key).unwrap(),
-        }
-    }
-
-    fn pem(&self) -> String {
-        self.issuer.pem()
-    }
-
-    fn sign(&self, name: &str) -> (String, String) {
-        let key = rcgen::KeyPair::generate().unwrap();
-        let parameters = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
-        let certificate = parameters.signed_by(&key, &self.issuer).unwrap();
-        (certificate.pem(), key.serialize_pem())
-    }
-}
-
-#[tokio::test]
-async fn with_mutual_tls_only_a_certificate_of_the_authority_is_let_in() {
-    let authority = Authority::new();
-    let (certificate, key) = authority.sign("localhost");
-    let tls = Tls::new(
-        certificate.as_bytes(),
-        key.as_bytes(),
-        Some(authority.pem().as_bytes()),
-    )
-    .unwrap();
-    let running = Running::with(Settings::default(), Some(tls)).await;
-    running.server.publish(&only("web", cluster([1]))).unwrap();
-    let connect = async |identity: Option<(String, String)>| {
-        let mut tls = ClientTlsConfig::new()
-            .ca_certificate(Certificate::from_pem(authority.pem()))
-            .domain_name("localhost");
-        if let Some((certificate, key)) = identity {
-            tls = tls.identity(Identity::from_pem(certificate, key));
-        }
-        let channel = Channel::from_shared(format!("https://{}", running.address)).unwrap();
-        let channel = channel.tls_config(tls).unwrap().connect().await;
-        let channel = channel.map_err(|error| error.to_string())?;
-        let mut proxy = Proxy::over(channel)
-            .await
-            .map_err(|error| error.to_string())?;
-        proxy.subscribe(&["web"], None).await;
-        let response = proxy.next().await.map_err(|error| error.to_string())?;
-        Ok::<_, String>(ports(&response.unwrap()))
-    };
-    let seen = connect(Some(authority.sign("proxy"))).await.unwrap();
-    assert_eq!(seen, [("web".to_owned(), vec![1])]);
-    assert!(connect(None).await.is_err(), "no certificate");
-    let stranger = Authority::new();
-    assert!(connect(Some(stranger.sign("proxy"))).await.is_err());
-    until("both are counted", || {
-        (running.server.counters().handshakes_failed >= 2).then_some(())
-    })
-    .await;
-}
-
-#[test]
-fn a_key_that_is_not_the_certificates_is_refused() {
-    let authority = Authority::new();
-    let (certificate, _) = authority.sign("localhost");
-    let (_, key) = authority.sign("localhost");
-    assert!(Tls::new(certificate.as_bytes(), key.as_bytes(), None).is_err());
-    let nothing = Tls::new(b"", key.as_bytes(), None).unwrap_err();
-    assert!(nothing.to_string().contains("no certificate"), "{nothing}");
 }
 
 /// The smallest thing that holds what a connection may hold: a proxy that does

@@ -7,4 +7,6 @@
 
 mod client;
 mod envoy;
+mod hostile;
 mod support;
+mod tls;
