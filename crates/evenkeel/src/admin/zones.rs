@@ -229,7 +229,16 @@ pub(super) async fn counters(handle: &AdminHandle) -> Answer {
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_zone_weights::Locality;
+    use proptest::prelude::*;
+    use tokio::sync::mpsc;
+
     use super::*;
+    use crate::clock::Clock;
+    use crate::config::ZoneSettings;
+    use crate::metrics::Metrics;
+    use crate::status::Readiness;
+    use crate::zones::{Endpoint, FileServices, Instance, Source, Weights, ZonesTask};
 
     fn question(path: &str, query: &str) -> Result<Question, String> {
         Question::of(path, query, &HeaderMap::new())
@@ -263,6 +272,170 @@ mod tests {
         ] {
             let fault = question(path, query).unwrap_err();
             assert!(fault.contains(told), "{path}?{query}: {fault}");
+        }
+    }
+
+    /// Services with odd names and zones, and whom to ask.
+    struct Rig {
+        runtime: tokio::runtime::Runtime,
+        handle: AdminHandle,
+        _kept: Vec<Box<dyn std::any::Any>>,
+    }
+
+    fn rig() -> Rig {
+        // Time moves on by itself: nothing here waits for a network.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        let entered = runtime.enter();
+        let clock = Clock::start();
+        let metrics = Arc::new(Metrics::new());
+        let instances = |service: &str, zones: &[&str]| -> Vec<Instance> {
+            let numbered = zones.iter().enumerate();
+            numbered
+                .map(|(number, zone)| Instance {
+                    endpoint: Endpoint {
+                        id: format!("{service}{number}").as_str().into(),
+                        address: "10.0.0.1".into(),
+                        port: 80,
+                        locality: Locality::new("r", zone, ""),
+                        priority: u32::try_from(number % 2).unwrap(),
+                    },
+                    weights: Weights::default(),
+                    checks: Vec::new(),
+                })
+                .collect()
+        };
+        let many: Vec<String> = (0..200).map(|number| number.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let services = FileServices::from([
+            (
+                "api".into(),
+                instances("api", &["", "a", "a", "\u{e9}/\n", "z"]),
+            ),
+            ("shop".into(), instances("shop", &["a", "", "b"])),
+            ("many".into(), instances("many", &many)),
+        ]);
+        let (file, source) = watch::channel(Arc::new(services));
+        let (released, told) = mpsc::unbounded_channel();
+        let (ask, asked) = mpsc::channel(16);
+        let (task, zones) = ZonesTask::new(
+            ZoneSettings::default().rules(),
+            Source::File(source),
+            clock,
+            Arc::clone(&metrics),
+            told,
+            ask,
+        );
+        drop(tokio::spawn(task.run()));
+        let (questions, answered) = mpsc::channel(1);
+        let (readiness, seen) = watch::channel(Readiness::default());
+        let handle = AdminHandle::new(questions, seen, metrics, clock, Arc::default(), zones);
+        drop(entered);
+        Rig {
+            runtime,
+            handle,
+            _kept: vec![
+                Box::new((file, released, asked)),
+                Box::new((answered, readiness)),
+            ],
+        }
+    }
+
+    fn words() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just("api".to_owned()),
+            Just("shop".to_owned()),
+            Just("many".to_owned()),
+            Just(String::new()),
+            Just("r/a".to_owned()),
+            Just("x".repeat(600)),
+            Just("18446744073709551616".to_owned()),
+            any::<u64>().prop_map(|number| number.to_string()),
+            "[a-z0-9%/?#&=+.]{0,12}",
+            any::<String>(),
+        ]
+    }
+
+    fn pairs() -> impl Strategy<Value = Vec<(String, String)>> {
+        let keys = prop_oneof![
+            4 => Just("callers".to_owned()),
+            4 => Just("zone".to_owned()),
+            4 => Just("rule".to_owned()),
+            4 => Just("index".to_owned()),
+            4 => Just("wait".to_owned()),
+            1 => words(),
+        ];
+        let values = prop_oneof![
+            4 => words(),
+            1 => prop::sample::select(RuleName::ALL.map(|rule| rule.to_string()).to_vec()),
+            1 => Just("1h".to_owned()),
+        ];
+        prop::collection::vec((keys, values), 0..5)
+    }
+
+    proptest! {
+        // Whatever is asked, the answer says what is wrong with it, or is a whole one.
+        #[test]
+        fn any_question_has_an_answer(
+            path in words(),
+            callers in words(),
+            mut pairs in pairs(),
+            as_it_is in any::<bool>(),
+            seen in prop::option::weighted(0.2, words()),
+            accept in prop::option::weighted(0.2, prop_oneof![Just("text/event-stream".to_owned()), words()]),
+        ) {
+            thread_local! {
+                static RIG: Rig = rig();
+            }
+            pairs.insert(0, ("callers".to_owned(), callers));
+            let query = if as_it_is {
+                let pairs = pairs.iter().map(|(key, value)| format!("{key}={value}"));
+                pairs.collect::<Vec<_>>().join("&")
+            } else {
+                url::form_urlencoded::Serializer::new(String::new())
+                    .extend_pairs(&pairs)
+                    .finish()
+            };
+            let mut request = Request::get(format!("/v1/zones/x?{query}"));
+            for (name, value) in [("last-event-id", seen), ("accept", accept)] {
+                let value = value.map(|text| HeaderValue::from_bytes(text.as_bytes()));
+                if let Some(Ok(value)) = value {
+                    request = request.header(name, value);
+                }
+            }
+            // What is no URL gets no further than the server.
+            let Ok(request) = request.body(()) else {
+                return Ok(());
+            };
+            RIG.with(|rig| rig.runtime.block_on(async {
+                let stay = Stay::new(None, Arc::new(tokio::sync::Semaphore::new(1)));
+                let answer = zones(&rig.handle, &stay, &path, &request).await;
+                let status = answer.status();
+                let streams = answer.headers()[CONTENT_TYPE] == "text/event-stream";
+                let mut body = answer.into_body();
+                // A stream does not end.
+                let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+                match status {
+                    StatusCode::OK if streams => {
+                        prop_assert!(first.starts_with(b"id: ") || first.starts_with(b": "));
+                    }
+                    StatusCode::OK => {
+                        let report: PairReport = serde_json::from_slice(&first).unwrap();
+                        for zone in &report.zones {
+                            let sent: f64 = zone.weights.iter().map(crate::zones::Weight::fraction).sum();
+                            prop_assert!(sent + zone.no_host <= 1.0 + 1e-6, "{:?}", zone);
+                        }
+                    }
+                    StatusCode::BAD_REQUEST | StatusCode::SERVICE_UNAVAILABLE => {
+                        prop_assert!(first.len() > 1 && first.ends_with(b"\n"));
+                    }
+                    other => prop_assert!(false, "{other}"),
+                }
+                Ok(())
+            }))?;
         }
     }
 

@@ -1,8 +1,9 @@
 //! What a terminal shows of a split.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use super::{CallerZone, PairReport, Place};
+use super::{CallerZone, PairReport, Place, ZoneName};
 use crate::columns::columns;
 use crate::status::Style;
 
@@ -59,42 +60,54 @@ fn head(text: &mut String, report: &PairReport) {
 }
 
 /// A name as it may go to a terminal: without what would command it.
-pub(super) fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     match name {
         "" => "(no zone)".to_owned(),
         name => name.replace(char::is_control, "\u{fffd}"),
     }
 }
 
-/// Callers of a zone, by their part of all; requests are in proportion.
-pub(super) fn share_of_callers(report: &PairReport, zone: &CallerZone) -> f64 {
-    let all: u64 = report
-        .places
-        .iter()
-        .map(|place| place.callers.healthy)
-        .sum();
-    let here = place(report, zone).map_or(0, |place| place.callers.healthy);
-    if all == 0 {
-        0.0
-    } else {
-        here as f64 / all as f64
+/// The places of a report, found by their names.
+pub(super) struct Places<'a> {
+    places: &'a [Place],
+    numbers: HashMap<&'a ZoneName, usize>,
+    callers: u64,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn of(report: &'a PairReport) -> Self {
+        let places = report.places.as_slice();
+        Self {
+            places,
+            numbers: places.iter().map(|place| &place.zone).zip(0..).collect(),
+            callers: places.iter().map(|place| place.callers.healthy).sum(),
+        }
     }
-}
 
-pub(super) fn place<'a>(report: &'a PairReport, zone: &CallerZone) -> Option<&'a Place> {
-    report.places.iter().find(|place| place.zone == zone.zone)
-}
+    /// Healthy callers in a zone.
+    fn callers(&self, zone: &CallerZone) -> u64 {
+        let number = self.numbers.get(&zone.zone);
+        number.map_or(0, |number| self.places[*number].callers.healthy)
+    }
 
-/// What `zone` sends to each of the places, of its own requests.
-pub(super) fn row(report: &PairReport, zone: &CallerZone) -> Vec<f64> {
-    let to = |place: &Place| {
-        let weights = zone
-            .weights
-            .iter()
-            .filter(|weight| weight.zone == place.zone);
-        weights.map(super::Weight::fraction).sum()
-    };
-    report.places.iter().map(to).collect()
+    /// Callers of a zone, by their part of all; requests are in proportion.
+    pub(super) fn share_of_callers(&self, zone: &CallerZone) -> f64 {
+        match self.callers {
+            0 => 0.0,
+            all => self.callers(zone) as f64 / all as f64,
+        }
+    }
+
+    /// What `zone` sends to each of the places, of its own requests.
+    pub(super) fn row(&self, zone: &CallerZone) -> Vec<f64> {
+        let mut row = vec![0.0; self.places.len()];
+        for weight in &zone.weights {
+            if let Some(number) = self.numbers.get(&weight.zone) {
+                row[*number] += weight.fraction();
+            }
+        }
+        row
+    }
 }
 
 fn flows(text: &mut String, report: &PairReport, style: Style) {
@@ -108,10 +121,11 @@ fn flows(text: &mut String, report: &PairReport, style: Style) {
         Style::Colour => (BOLD, DIM, RESET),
         Style::Plain => ("", "", ""),
     };
+    let places = Places::of(report);
     for zone in &report.zones {
-        let part = share_of_callers(report, zone);
+        let part = places.share_of_callers(zone);
         let from = zone.zone.to_string();
-        for (place, share) in report.places.iter().zip(row(report, zone)) {
+        for (place, share) in report.places.iter().zip(places.row(zone)) {
             let of_all = part * share;
             if of_all <= 0.0 {
                 continue;
@@ -139,7 +153,7 @@ fn flows(text: &mut String, report: &PairReport, style: Style) {
     }
     let (mut local, mut all) = (0.0, 0.0);
     for zone in &report.zones {
-        let part = share_of_callers(report, zone);
+        let part = places.share_of_callers(zone);
         local += part * zone.local;
         all += part;
     }
@@ -167,14 +181,14 @@ fn matrix(text: &mut String, report: &PairReport) {
     );
     first.extend(["CALLERS".to_owned(), "MODE".to_owned()]);
     rows.push(first);
+    let places = Places::of(report);
     for zone in &report.zones {
         let mut cells = vec![shown(&zone.zone.to_string())];
-        cells.extend(row(report, zone).into_iter().map(|share| match share {
+        cells.extend(places.row(zone).into_iter().map(|share| match share {
             0.0 => "·".to_owned(),
             share => percent(share),
         }));
-        let callers = place(report, zone).map_or(0, |place| place.callers.healthy);
-        cells.extend([callers.to_string(), zone.mode.clone()]);
+        cells.extend([places.callers(zone).to_string(), zone.mode.clone()]);
         rows.push(cells);
     }
     let mut last = vec!["endpoints".to_owned()];
@@ -227,11 +241,12 @@ pub fn draw_comparison(reports: &[PairReport]) -> String {
 fn totals(report: &PairReport) -> (f64, Option<f64>, f64) {
     let (mut local, mut no_host) = (0.0, 0.0);
     let mut loads = vec![0.0; report.places.len()];
+    let places = Places::of(report);
     for zone in &report.zones {
-        let part = share_of_callers(report, zone);
+        let part = places.share_of_callers(zone);
         local += part * zone.local;
         no_host += part * zone.no_host;
-        for (load, share) in loads.iter_mut().zip(row(report, zone)) {
+        for (load, share) in loads.iter_mut().zip(places.row(zone)) {
             *load += part * share;
         }
     }

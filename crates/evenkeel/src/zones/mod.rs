@@ -21,6 +21,7 @@ mod core;
 mod draw;
 pub mod envoy;
 mod instance;
+mod list;
 mod locality;
 mod pair;
 mod picture;
@@ -32,8 +33,10 @@ mod task;
 mod tests;
 
 pub use self::core::{Counts, Full, Zones};
+pub(crate) use draw::shown;
 pub use draw::{draw_comparison, draw_gates, draw_split};
 pub use instance::{Endpoint, Instance, Weights};
+pub use list::{EndpointList, Iter as EndpointIter};
 pub use locality::LocalityKeys;
 pub use pair::{PairView, Recalculations};
 pub use picture::flow_picture;

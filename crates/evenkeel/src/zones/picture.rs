@@ -1,9 +1,11 @@
 //! A picture of who sends how much to where.
 
+use std::collections::HashMap;
+
 use evenkeel_replay::draw::{Anchor, Picture, Style};
 
 use super::PairReport;
-use super::draw::{percent, row, share_of_callers, shown};
+use super::draw::{Places, percent, shown};
 
 const WIDTH: f64 = 820.0;
 const TOP: f64 = 84.0;
@@ -21,13 +23,14 @@ const RIGHT: f64 = WIDTH - 210.0 - BAR;
 /// as thick as its share of all requests. Those that stay in their zone have
 /// another colour than those that leave it.
 pub fn flow_picture(report: &PairReport) -> String {
+    let places = Places::of(report);
+    let zones: HashMap<_, _> = report.zones.iter().map(|zone| (&zone.zone, zone)).collect();
     let rows: Vec<(f64, Vec<f64>)> = report
         .places
         .iter()
         .map(|place| {
-            let zone = report.zones.iter().find(|zone| zone.zone == place.zone);
-            zone.map_or((0.0, Vec::new()), |zone| {
-                (share_of_callers(report, zone), row(report, zone))
+            zones.get(&place.zone).map_or((0.0, Vec::new()), |zone| {
+                (places.share_of_callers(zone), places.row(zone))
             })
         })
         .collect();

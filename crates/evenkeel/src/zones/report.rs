@@ -41,7 +41,7 @@ pub struct PairReport {
 }
 
 /// A zone's names.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ZoneName {
     /// The region.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -1,11 +1,11 @@
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use evenkeel_engine::CheckId;
 use evenkeel_threshold::Status;
-use evenkeel_zone_weights::{EndpointId, Endpoints, Health, Locality, Members, Upstream};
+use evenkeel_zone_weights::{EndpointId, Endpoints, Health, Members, Upstream};
 
-use super::{Endpoint, Instance};
+use super::{Endpoint, EndpointList, Instance};
 
 /// A service at one moment: what calls, and what is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct ServiceView {
     /// Why what is here may be out of date.
     pub degraded: Option<String>,
     /// Those that requests can be sent to, by priority, zone and id.
-    pub endpoints: Vec<EndpointView>,
+    pub endpoints: EndpointList,
     /// The same, counted.
     pub upstream: Upstream,
     /// All instances as callers, those without a port too.
@@ -48,13 +48,10 @@ pub(super) struct Service {
     held: HashMap<Arc<str>, Held>,
     by_check: HashMap<CheckId, Vec<Arc<str>>>,
     endpoints: Endpoints<()>,
-    /// What is shown of them, in order, so that a change costs no sorting.
-    shown: BTreeMap<Order, EndpointView>,
+    /// What is shown of them.
+    shown: EndpointList,
     callers: Members,
 }
-
-/// Priority, zone and id of an endpoint.
-type Order = (u32, Locality, Arc<str>);
 
 #[derive(Debug)]
 struct Held {
@@ -154,7 +151,7 @@ impl Service {
             version,
             known: self.known,
             degraded: self.degraded.clone(),
-            endpoints: self.shown.values().cloned().collect(),
+            endpoints: self.shown.clone(),
             upstream: self.endpoints.upstream().clone(),
             callers: self.callers.clone(),
             faults: self.faults.clone(),
@@ -183,7 +180,7 @@ impl Service {
                         health,
                         weight,
                     };
-                    self.shown.insert(order(&endpoint), view);
+                    self.shown.insert(view);
                     Some(place)
                 }
                 Err(error) => {
@@ -218,7 +215,7 @@ impl Service {
         debug_assert!(removed.is_ok(), "it was added with the instance");
         if let Some(place) = held.place {
             self.endpoints.remove(place);
-            self.shown.remove(&order(&held.endpoint));
+            self.shown.remove(&held.endpoint);
         }
         true
     }
@@ -266,7 +263,7 @@ impl Service {
             self.endpoints.set_health(place, health);
             let set = self.endpoints.set_weight(place, weight);
             debug_assert!(set.is_ok(), "weights are of 32 bits");
-            if let Some(shown) = self.shown.get_mut(&order(&held.endpoint)) {
+            if let Some(shown) = self.shown.get_mut(&held.endpoint) {
                 shown.health = health;
                 shown.weight = weight;
             }
@@ -293,12 +290,4 @@ impl Service {
             }
         }
     }
-}
-
-fn order(endpoint: &Endpoint) -> Order {
-    (
-        endpoint.priority,
-        endpoint.locality.clone(),
-        Arc::clone(&endpoint.id),
-    )
 }

@@ -220,6 +220,8 @@ fn off(predicted: f64, observed: f64, all: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     // Recorded from an Envoy 1.40.0 with three callers in a, one in b, one in c, and
@@ -382,6 +384,30 @@ mod tests {
         ] {
             let seen = Seen::read(&proxy(), odd.as_bytes(), odd.as_bytes()).unwrap();
             verdict(&proxy(), &seen, &seen, 0.0);
+        }
+    }
+
+    proptest! {
+        // An Envoy that is none, or one of another time.
+        #[test]
+        fn bytes_of_any_kind_are_read_or_refused(
+            which in 0..4_usize,
+            changes in prop::collection::vec((any::<usize>(), any::<u8>(), 0..40_usize), 1..6),
+        ) {
+            let mut texts = [INFO.to_vec(), CONFIG.to_vec(), CLUSTERS.to_vec(), STATS.to_vec()];
+            let text = &mut texts[which];
+            for (at, byte, removed) in changes {
+                let at = at % text.len().max(1);
+                let end = (at + removed).min(text.len());
+                text.splice(at..end, [byte]);
+            }
+            let [info, config, clusters, stats] = &texts;
+            if let Ok(proxy) = Proxy::read("api", info, config, RUNTIME)
+                && let Ok(seen) = Seen::read(&proxy, clusters, stats)
+            {
+                let told = verdict(&proxy, &seen, &seen, 1.0);
+                prop_assert!(!super::super::draw_verdict(&told).is_empty());
+            }
         }
     }
 }
