@@ -4,6 +4,8 @@
 //! handle is looked up once, at the start; counting is an atomic addition.
 //! `docs/metrics.md` lists them all, and a test keeps it complete.
 
+mod xds;
+
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
@@ -109,6 +111,7 @@ pub struct Metrics {
     pub zone_pairs: Gauge,
     /// Calculations of the split between zones.
     pub zone_recalculations: Counter,
+    xds: xds::XdsMetrics,
     /// Lines that did not get into the event log.
     pub events_lost: Counter,
     state_saves: Family<Label1, Counter>,
@@ -275,6 +278,7 @@ impl Metrics {
             "zone_recalculations",
             "Calculations of the split of requests between zones",
         );
+        let xds = xds::XdsMetrics::new(r);
         let events_lost = counter(r, "events_lost", "Lines that are missing in the event log");
         let state_saves = Family::<Label1, Counter>::default();
         r.register("state_saves", "Snapshots of the state", state_saves.clone());
@@ -331,6 +335,7 @@ impl Metrics {
             zone_services,
             zone_pairs,
             zone_recalculations,
+            xds,
             events_lost,
             state_saves: state_saves.clone(),
             ready,
@@ -417,6 +422,11 @@ impl Metrics {
                 .get_or_create(&[("list", list)])
                 .observe(seconds);
         }
+    }
+
+    /// Brings what is counted of proxies up to date.
+    pub fn follow_xds(&self, server: &evenkeel_xds::Server) {
+        self.xds.follow(server);
     }
 
     /// A snapshot was written, or could not be.

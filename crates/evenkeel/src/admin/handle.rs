@@ -141,6 +141,9 @@ impl AdminHandle {
             }
         };
         let _ = tokio::time::timeout(ANSWER, ask).await;
+        if let Some(server) = &self.xds {
+            self.metrics.follow_xds(server);
+        }
         self.metrics.encode()
     }
 

@@ -48,7 +48,7 @@ impl Drop for SocketFile {
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// A unix socket.
-    #[error("admin socket {path}: {error}")]
+    #[error("unix socket {path}: {error}")]
     Unix {
         /// Its path.
         path: PathBuf,
@@ -56,7 +56,7 @@ pub enum BindError {
         error: io::Error,
     },
     /// A TCP port.
-    #[error("admin address {address}: {error}")]
+    #[error("address {address}: {error}")]
     Tcp {
         /// The address.
         address: SocketAddr,

@@ -321,6 +321,9 @@ pub enum ZonesCommand {
     /// Look whether a running Envoy routes by zone: if not, what keeps it from it;
     /// if so, whether requests go where the rule says. Ends with 1 if not.
     Verify(VerifyZonesArguments),
+    /// Show which proxies a running daemon serves over xDS, what each has accepted,
+    /// and what was refused and why. Ends with 1 if one refuses what it was sent.
+    Proxies,
 }
 
 /// Arguments of `zones verify`.

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::admin::Told;
 use super::{ShowZonesArguments, VerifyZonesArguments, ZonesCommand, admin, output};
 use crate::config::{ZoneSettings, duration};
+use crate::delivery::{XdsReport, draw_proxies};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::status::Style;
@@ -29,7 +30,22 @@ pub(super) fn run(
     match command {
         ZonesCommand::Show(arguments) => show(arguments, admin, json, environment),
         ZonesCommand::Verify(arguments) => verify(arguments, json),
+        ZonesCommand::Proxies => proxies(admin, json, environment),
     }
+}
+
+fn proxies(admin: Option<&str>, json: bool, environment: &Environment) -> Result<Exit, Failure> {
+    let told = admin::ask::<XdsReport>("/v1/xds", admin, environment)?;
+    match json {
+        true => output::print(&told.text)?,
+        false => output::print(&draw_proxies(&told.value))?,
+    }
+    let refusing = told
+        .value
+        .subscribers
+        .iter()
+        .any(|proxy| !proxy.refused.is_empty());
+    Ok(if refusing { Exit::NotSo } else { Exit::Ok })
 }
 
 fn verify(arguments: &VerifyZonesArguments, json: bool) -> Result<Exit, Failure> {

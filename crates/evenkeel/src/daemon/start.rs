@@ -245,6 +245,9 @@ impl Daemon {
             .await
             .map_err(|error| Failure::new(Exit::CannotCreate, error.to_string()))?;
         if let Some(delivery) = &delivery {
+            for socket in delivery.sockets() {
+                tracing::info!(socket = %socket.display(), "xDS");
+            }
             for address in delivery.listening() {
                 tracing::info!(%address, "xDS");
                 if !address.ip().is_loopback() && settings.xds.client_ca_file.is_none() {
@@ -453,7 +456,7 @@ async fn bind_admin(
     for listen in &admin.listen {
         let one = admin::bind(listen, &access)
             .await
-            .map_err(|error| Failure::new(Exit::CannotCreate, error.to_string()))?;
+            .map_err(|error| Failure::new(Exit::CannotCreate, format!("admin.listen: {error}")))?;
         bound.push(one);
     }
     if admin.listen.is_empty() {

@@ -40,6 +40,27 @@ pub(super) fn of_service(service: &ServiceView) -> Told {
     told
 }
 
+/// The callers themselves, as Envoy takes them: it refuses a local cluster with
+/// priorities.
+pub(super) fn of_callers(service: &ServiceView) -> Told {
+    let mut told = of_service(service);
+    let groups = std::mem::take(&mut told.assignment.groups);
+    for ((_, locality), group) in groups {
+        let all = told.assignment.groups.entry((0, locality)).or_default();
+        all.endpoints.extend(group.endpoints);
+    }
+    told
+}
+
+/// Whether its endpoints have different priorities.
+pub(super) fn has_priorities(service: &ServiceView) -> bool {
+    // They are in order.
+    let mut endpoints = service.endpoints.iter();
+    let first = endpoints.next().map(|view| view.endpoint.priority);
+    let last = endpoints.last().map(|view| view.endpoint.priority);
+    last.is_some() && first != last
+}
+
 /// For clusters with `locality_weighted_lb_config`: the endpoints that get
 /// requests of callers in `zone`, and the weight of each of their zones. Envoy
 /// would lower the weight of a zone with unhealthy endpoints, so those are left
@@ -129,5 +150,116 @@ impl Told {
         };
         self.assignment
             .insert(priority, &name(&view.endpoint.locality), endpoint);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use evenkeel_engine::CheckId;
+    use evenkeel_threshold::{Status, Timestamp};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::ZoneSettings;
+    use crate::zones::{self, Instance, RuleName, Weights, Zones};
+
+    const NOW: Timestamp = Timestamp::from_millis(1_000);
+
+    fn names() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just(String::new()),
+            Just("a".to_owned()),
+            Just("b".to_owned()),
+            Just("\u{0}/\u{202e}\n".to_owned()),
+            Just("z".repeat(300)),
+        ]
+    }
+
+    fn numbers() -> impl Strategy<Value = u32> {
+        prop_oneof![4 => 0..3_u32, 1 => Just(u32::MAX), 1 => any::<u32>()]
+    }
+
+    fn instances() -> impl Strategy<Value = Vec<Instance>> {
+        let addresses = prop_oneof![
+            Just("10.0.0.1".to_owned()),
+            Just("::1".to_owned()),
+            Just("fe80::1%eth0".to_owned()),
+            Just("db.example".to_owned()),
+            names(),
+        ];
+        let endpoint = (
+            names(),
+            addresses,
+            any::<u16>(),
+            (names(), names(), names()),
+            numbers(),
+        );
+        let weights = (numbers(), numbers());
+        let statuses = prop::collection::vec(prop::sample::select(Status::ALL.to_vec()), 0..3);
+        let instance = (endpoint, weights, statuses).prop_map(
+            |((id, address, port, zone, priority), (passing, warning), statuses)| Instance {
+                endpoint: zones::Endpoint {
+                    id: id.as_str().into(),
+                    address: address.as_str().into(),
+                    port: port % 3,
+                    locality: zone_weights::Locality::new(&zone.0, &zone.1, &zone.2),
+                    priority,
+                },
+                weights: Weights { passing, warning },
+                checks: statuses
+                    .into_iter()
+                    .zip(0..)
+                    .map(|(status, number)| {
+                        (CheckId::new("", "", &id, "", &number.to_string()), status)
+                    })
+                    .collect(),
+            },
+        );
+        prop::collection::vec(instance, 0..12)
+    }
+
+    proptest! {
+        // Zero endpoints, empty names of zones, numbers near the limits: what comes
+        // out is whole, or it is told what is wrong.
+        #[test]
+        fn whatever_is_in_a_catalog_comes_out_as_an_assignment_or_a_fault(
+            called in prop::collection::vec(instances(), 1..4),
+            calling in instances(),
+        ) {
+            let mut zones = Zones::new(ZoneSettings::default().rules(), NOW);
+            let (web, shop): (Arc<str>, Arc<str>) = ("web".into(), "shop".into());
+            let pairs = RuleName::ALL.map(|rule| zones.pair(NOW, &web, &shop, rule).unwrap());
+            let mut now = NOW;
+            zones.handle_instances(now, "shop", calling, Vec::new());
+            for instances in called {
+                zones.handle_instances(now, "web", instances, Vec::new());
+                for _ in 0..50 {
+                    let Some(due) = zones.poll_timeout() else { break };
+                    now = due;
+                    zones.handle_timeout(now);
+                }
+                for pair in &pairs {
+                    let pair = Arc::clone(&pair.borrow());
+                    let report = zones::report(&pair, None);
+                    serde_json::to_string(&report).unwrap();
+                    let shown = zones::draw_split(&report, crate::status::Style::Plain);
+                    prop_assert!(!shown.contains(char::from(0)));
+                    zones::flow_picture(&report);
+                    let mut told = vec![of_service(&pair.upstream), of_callers(&pair.callers)];
+                    told.extend(pair.zones().iter().map(|zone| of_pair(&pair, zone)));
+                    for told in told {
+                        // Sums beyond Envoy's limit are found, not sent.
+                        if told.assignment.validate().is_ok() {
+                            evenkeel_xds::file("web", &told.assignment, 1);
+                        }
+                        let all = told.assignment.len() + told.names;
+                        let most = pair.upstream.endpoints.len().max(pair.callers.endpoints.len());
+                        prop_assert!(all <= most);
+                    }
+                }
+            }
+        }
     }
 }

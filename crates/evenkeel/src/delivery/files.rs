@@ -3,6 +3,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use evenkeel_zone_weights::Locality;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// What stays as it is in a file's name.
@@ -55,6 +56,22 @@ pub(super) fn eds_name(service: &str) -> String {
     format!("{}.eds.json", utf8_percent_encode(service, KEPT))
 }
 
+/// The file with the endpoints and weights for the callers in a zone, for Envoy.
+pub(super) fn weights_name(upstream: &str, callers: &str, zone: &Locality) -> String {
+    // Slashes between the parts of a zone become dots, which are in none of them.
+    let parts: Vec<_> = [zone.region(), zone.zone(), zone.sub_zone()]
+        .into_iter()
+        .map(|part| utf8_percent_encode(part, KEPT).to_string())
+        .collect();
+    let zone = parts.join(".");
+    format!(
+        "{}.from-{}.{}.eds.json",
+        utf8_percent_encode(upstream, KEPT),
+        utf8_percent_encode(callers, KEPT),
+        zone.trim_matches('.')
+    )
+}
+
 /// The file with the weights of a pair.
 pub(super) fn pair_name(upstream: &str, callers: &str) -> String {
     format!(
@@ -72,6 +89,9 @@ mod tests {
     fn a_name_cannot_lead_out_of_the_directory() {
         assert_eq!(eds_name("../web"), "%2E%2E%2Fweb.eds.json");
         assert_eq!(pair_name("web-1", "shop_b"), "web-1.from-shop_b.json");
+        let zone = Locality::new("eu", "a/../b", "");
+        let name = weights_name("web", "shop", &zone);
+        assert_eq!(name, "web.from-shop.eu.a%2F%2E%2E%2Fb.eds.json");
     }
 
     #[test]

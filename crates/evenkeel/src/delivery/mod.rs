@@ -10,13 +10,17 @@
 //! what it has while the daemon finds its bearings after a restart.
 
 mod assignment;
+mod certificates;
+mod draw;
 mod files;
+mod refusals;
 mod report;
 mod task;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use draw::draw_proxies;
 pub use report::{NackReport, SubscriberReport, XdsReport, report};
 pub use task::{Delivery, StartError};
 

@@ -1,5 +1,8 @@
 //! Who is served, as `/v1/xds` tells it.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use evenkeel_xds::{Nack, Server};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -44,8 +47,8 @@ pub struct SubscriberReport {
     pub acked: Option<u64>,
     /// For how many milliseconds it has left a response unanswered.
     pub unanswered_ms: Option<u64>,
-    /// Whether it refuses what it was sent last.
-    pub refusing: bool,
+    /// The clusters that it refuses as they were sent last.
+    pub refused: Vec<String>,
     /// Its last refusal.
     pub last_nack: Option<NackReport>,
     /// How often it accepted.
@@ -61,6 +64,8 @@ pub struct NackReport {
     pub node: String,
     /// The version that was refused.
     pub version: u64,
+    /// The clusters that were in it. Of several, each was sent again by itself.
+    pub clusters: Vec<String>,
     /// The proxy's own words.
     pub text: String,
     /// Milliseconds since.
@@ -78,7 +83,7 @@ pub fn report(server: &Server) -> XdsReport {
             .subscribers()
             .into_iter()
             .map(|subscriber| SubscriberReport {
-                refusing: subscriber.is_refusing(),
+                refused: names(&subscriber.refused),
                 node: subscriber.node.id,
                 cluster: subscriber.node.cluster,
                 locality: subscriber.node.locality.to_string(),
@@ -86,9 +91,7 @@ pub fn report(server: &Server) -> XdsReport {
                 peer: subscriber.peer.to_string(),
                 protocol: subscriber.protocol.as_str().to_owned(),
                 connected_ms: since(now, subscriber.since),
-                clusters: subscriber
-                    .clusters
-                    .map(|names| names.iter().map(|name| name.to_string()).collect()),
+                clusters: subscriber.clusters.as_ref().map(names),
                 sent: subscriber.sent,
                 acked: subscriber.acked,
                 unanswered_ms: subscriber.unanswered.map(|at| since(now, at)),
@@ -109,8 +112,13 @@ pub fn report(server: &Server) -> XdsReport {
     }
 }
 
+fn names(clusters: &BTreeSet<Arc<str>>) -> Vec<String> {
+    clusters.iter().map(ToString::to_string).collect()
+}
+
 fn refusal(now: Instant, nack: Nack) -> NackReport {
     NackReport {
+        clusters: names(&nack.clusters),
         ago_ms: since(now, nack.at),
         node: nack.node,
         version: nack.version,

@@ -1,38 +1,33 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel_xds::{Assignment, Assignments, Audience, Server, Tls};
+use evenkeel_xds::{Assignment, Assignments, Audience, Server};
 use evenkeel_zone_weights::Locality;
-use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::Mode;
 use super::assignment::{self, Told};
+use super::certificates::Certificates;
 use super::files::{self, Files};
-use crate::config::{Listen, XdsSettings};
-use crate::document::read_file;
+use super::refusals::Refusals;
+use crate::admin::{self, BindError, Bound, SocketAccess};
+use crate::config::XdsSettings;
 use crate::zones::{self, PairView, ServiceView, Unanswered, ZonesHandle};
 
 /// What could not be followed is tried again after this.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// A file larger than this holds no certificates.
-const MOST_PEM_BYTES: u64 = 1 << 20;
-
 /// Why proxies cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// An address cannot be listened on.
-    #[error("xds.listen {0}: {1}")]
-    Listen(SocketAddr, std::io::Error),
-    /// A unix socket.
-    #[error("xds.listen {0}: proxies are served over TCP only")]
-    NotTcp(PathBuf),
+    #[error("xds.listen: {0}")]
+    Listen(#[from] BindError),
     /// A file cannot be read.
     #[error("{0} {1}: {2}")]
     Read(&'static str, PathBuf, String),
@@ -51,15 +46,15 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Delivery {
     server: Server,
-    listeners: Vec<TcpListener>,
-    tls: Option<Tls>,
+    bound: Vec<Bound>,
+    certificates: Option<Certificates>,
     zones: ZonesHandle,
     mode: Mode,
     files: Option<Files>,
     /// What there are files of: called and calling services.
     listed: (Vec<Arc<str>>, Vec<Arc<str>>),
     followed: BTreeMap<Want, Followed>,
-    told: HashMap<(Want, Option<Locality>), Kept>,
+    told: HashMap<(Want, For), Kept>,
     news: Arc<Notify>,
 }
 
@@ -69,6 +64,17 @@ enum Want {
     Service(Arc<str>),
     /// Called and calling service.
     Pair(Arc<str>, Arc<str>),
+}
+
+/// For whom an assignment is made.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum For {
+    /// Whoever calls the service.
+    Everyone,
+    /// The instances of the service themselves.
+    Itself,
+    /// Callers in a zone.
+    Zone(Locality),
 }
 
 #[derive(Debug)]
@@ -111,16 +117,14 @@ impl Delivery {
         if settings.listen.is_empty() && settings.files.is_none() {
             return Ok(None);
         }
-        let mut listeners = Vec::new();
+        let certificates = Certificates::read(settings)?;
+        let access = SocketAccess {
+            mode: settings.socket_mode.0,
+            group: settings.socket_group.clone(),
+        };
+        let mut bound = Vec::new();
         for listen in &settings.listen {
-            let address = match listen {
-                Listen::Tcp(address) => *address,
-                Listen::Unix(path) => return Err(StartError::NotTcp(path.clone())),
-            };
-            let listener = TcpListener::bind(address)
-                .await
-                .map_err(|error| StartError::Listen(address, error))?;
-            listeners.push(listener);
+            bound.push(admin::bind(listen, &access).await?);
         }
         let files = match &settings.files {
             Some(path) => {
@@ -131,8 +135,8 @@ impl Delivery {
         let names = |names: &[String]| names.iter().map(|name| Arc::from(name.as_str())).collect();
         Ok(Some(Self {
             server: Server::new(evenkeel_xds::Settings::default(), first_version),
-            listeners,
-            tls: tls(settings)?,
+            bound,
+            certificates,
             zones,
             mode: settings.mode,
             files,
@@ -150,19 +154,41 @@ impl Delivery {
 
     /// The addresses that it listens on.
     pub fn listening(&self) -> Vec<SocketAddr> {
-        let listeners = self.listeners.iter();
-        listeners
-            .filter_map(|listener| listener.local_addr().ok())
+        let bound = self.bound.iter();
+        bound
+            .filter_map(|bound| match bound {
+                Bound::Tcp(_, address) => Some(*address),
+                Bound::Unix(..) => None,
+            })
             .collect()
+    }
+
+    /// The unix sockets that it listens on.
+    pub fn sockets(&self) -> impl Iterator<Item = &Path> {
+        self.bound.iter().filter_map(|bound| match bound {
+            Bound::Tcp(..) => None,
+            Bound::Unix(_, file) => Some(file.path()),
+        })
     }
 
     /// Runs until it is dropped.
     pub async fn run(mut self) {
         let mut tasks = JoinSet::new();
-        for listener in std::mem::take(&mut self.listeners) {
-            let (server, tls) = (self.server.clone(), self.tls.clone());
-            tasks.spawn(async move { server.serve(listener, tls, std::future::pending()).await });
+        let tls = self.certificates.as_ref().map(Certificates::tls);
+        for bound in std::mem::take(&mut self.bound) {
+            let (server, tls) = (self.server.clone(), tls.clone());
+            tasks.spawn(async move {
+                let forever = std::future::pending();
+                match bound {
+                    Bound::Tcp(listener, _) => server.serve(listener, tls, forever).await,
+                    Bound::Unix(listener, _file) => server.serve(listener, tls, forever).await,
+                }
+            });
         }
+        if let Some(certificates) = self.certificates.take() {
+            tasks.spawn(certificates.watch());
+        }
+        tasks.spawn(Refusals::of(&self.server).log());
         let mut wakers = JoinSet::new();
         let mut interest = self.server.interest_changes();
         loop {
@@ -255,8 +281,13 @@ impl Delivery {
             );
             for cluster in clusters {
                 let want = self.want(&audience, &cluster);
-                let is_own = matches!(want, Want::Pair(..));
-                let Some(assignment) = self.assignment(want, &zone) else {
+                let whom = match want {
+                    Want::Pair(..) => For::Zone(zone.clone()),
+                    Want::Service(_) if self.has_priorities(&want, &audience) => For::Itself,
+                    Want::Service(_) => For::Everyone,
+                };
+                let is_own = whom != For::Everyone;
+                let Some(assignment) = self.assignment(want, whom) else {
                     continue;
                 };
                 if is_own {
@@ -272,33 +303,48 @@ impl Delivery {
         }
     }
 
+    /// Whether a proxy asks for its own service, and that has several priorities.
+    fn has_priorities(&self, want: &Want, audience: &Audience) -> bool {
+        let Want::Service(name) = want else {
+            return false;
+        };
+        *audience.callers == **name
+            && match self.followed.get(want).map(|followed| &followed.view) {
+                Some(View::Service(view)) => assignment::has_priorities(&view.borrow()),
+                Some(View::Pair(_)) | None => false,
+            }
+    }
+
     /// What is known of it; none as long as nothing is.
-    fn assignment(&mut self, want: Want, zone: &Locality) -> Option<Arc<Assignment>> {
+    fn assignment(&mut self, want: Want, whom: For) -> Option<Arc<Assignment>> {
         let followed = self.followed.get(&want)?;
-        let (version, told, key): (_, Box<dyn FnOnce() -> Told>, _) = match &followed.view {
+        let (version, told): (_, Box<dyn FnOnce() -> Told>) = match &followed.view {
             View::Service(view) => {
                 let view = Arc::clone(&view.borrow());
                 if !view.known {
                     return None;
                 }
-                (
-                    view.version,
-                    Box::new(move || assignment::of_service(&view)),
-                    None,
-                )
+                let version = view.version;
+                match whom {
+                    For::Itself => (version, Box::new(move || assignment::of_callers(&view))),
+                    For::Everyone | For::Zone(_) => {
+                        (version, Box::new(move || assignment::of_service(&view)))
+                    }
+                }
             }
             View::Pair(view) => {
                 let view = Arc::clone(&view.borrow());
                 if !view.upstream.known || !view.callers.known {
                     return None;
                 }
-                let from = zone.clone();
-                let told = move || assignment::of_pair(&view, &from);
-                let version = followed.version();
-                (version, Box::new(told), Some(zone.clone()))
+                let For::Zone(zone) = whom.clone() else {
+                    return None;
+                };
+                let version = view.version;
+                (version, Box::new(move || assignment::of_pair(&view, &zone)))
             }
         };
-        let key = (want, key);
+        let key = (want, whom);
         if let Some(kept) = self.told.get(&key).filter(|kept| kept.version == version) {
             return Some(Arc::clone(&kept.assignment));
         }
@@ -340,11 +386,19 @@ impl Delivery {
                 }
                 (Want::Pair(upstream, callers), View::Pair(view)) => {
                     let view = view.borrow();
-                    if view.upstream.known
-                        && view.callers.known
-                        && let Ok(text) = serde_json::to_string_pretty(&zones::report(&view, None))
-                    {
+                    if !view.upstream.known || !view.callers.known {
+                        continue;
+                    }
+                    if let Ok(text) = serde_json::to_string_pretty(&zones::report(&view, None)) {
                         contents.push((files::pair_name(upstream, callers), text + "\n"));
+                    }
+                    if self.mode == Mode::Weights {
+                        for zone in view.zones() {
+                            let told = assignment::of_pair(&view, &zone);
+                            let text = evenkeel_xds::file(upstream, &told.assignment, view.version);
+                            let name = files::weights_name(upstream, callers, &zone);
+                            contents.push((name, text));
+                        }
                     }
                 }
                 _ => {}
@@ -362,15 +416,6 @@ impl Delivery {
     }
 }
 
-impl Followed {
-    fn version(&self) -> u64 {
-        match &self.view {
-            View::Service(view) => view.borrow().version,
-            View::Pair(view) => view.borrow().version,
-        }
-    }
-}
-
 /// Says so whenever a view changes.
 fn wake<T>(mut view: watch::Receiver<T>, news: Arc<Notify>) -> impl Future<Output = ()> + Send
 where
@@ -383,25 +428,5 @@ where
         while view.changed().await.is_ok() {
             news.notify_one();
         }
-    }
-}
-
-fn tls(settings: &XdsSettings) -> Result<Option<Tls>, StartError> {
-    let read = |key: &'static str, path: &PathBuf| {
-        read_file(path, MOST_PEM_BYTES)
-            .map_err(|error| StartError::Read(key, path.clone(), error.to_string()))
-    };
-    match (&settings.cert_file, &settings.key_file) {
-        (Some(certificate), Some(key)) => {
-            let certificate = read("xds.cert_file", certificate)?;
-            let key = read("xds.key_file", key)?;
-            let clients = settings.client_ca_file.as_ref();
-            let clients = clients
-                .map(|path| read("xds.client_ca_file", path))
-                .transpose()?;
-            Ok(Some(Tls::new(&certificate, &key, clients.as_deref())?))
-        }
-        (None, None) if settings.client_ca_file.is_none() => Ok(None),
-        _ => Err(StartError::HalfTls),
     }
 }

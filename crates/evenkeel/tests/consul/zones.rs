@@ -111,6 +111,20 @@ fn requests_are_split_by_the_zones_of_real_services_and_damped_health() {
         "{stats}"
     );
 
+    // As somebody at a terminal asks.
+    let shell = std::process::Command::new("sh")
+        .arg("-c")
+        .arg("curl -s --unix-socket \"$0\" http://unix/stats | grep lb_zone")
+        .arg(dir.path().join("admin.sock"))
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(shell.stdout).unwrap();
+    assert!(
+        shown.contains("cluster.api.from.shop.a.lb_zone_cluster_too_small: 0\n"),
+        "{shown}"
+    );
+    assert!(shown.lines().all(|line| line.contains(".lb_zone_")));
+
     // It fails every other time: nothing moves.
     let before = told.version;
     for _ in 0..3 {

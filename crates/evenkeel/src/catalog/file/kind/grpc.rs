@@ -41,13 +41,11 @@ impl Kind for Grpc {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["tls", "connect"]
+        &["tls"]
     }
 
     fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError> {
-        let mut check = GrpcCheck::new(&self.target)?
-            .with_timeout(common.timeout)
-            .with_connect(common.connect()?)?;
+        let mut check = GrpcCheck::new(&self.target)?.with_timeout(common.timeout);
         if let Some(authority) = &self.authority {
             check = check.with_authority(authority)?;
         }

@@ -25,13 +25,11 @@ impl Kind for H2Ping {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["tls", "connect"]
+        &["tls"]
     }
 
     fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError> {
-        let check = H2PingCheck::new(&self.address)?
-            .with_timeout(common.timeout)
-            .with_connect(common.connect()?)?;
+        let check = H2PingCheck::new(&self.address)?.with_timeout(common.timeout);
         Ok(match common.tls {
             None => check.into(),
             Some(tls) => check.with_tls(tls.into())?.into(),
