@@ -86,6 +86,14 @@ fn keys_are_those_of_the_file_and_their_faults_are_told() {
         "{text}"
     );
     assert!(text.contains("timeout: "), "{text}");
+    // The stub listens on 127.0.0.1 alone.
+    let address = stub.address();
+    let address = format!("tcp:localhost:{}", address.rsplit_once(':').unwrap().1);
+    for (family, code) in [("4", 0), ("6", 2), ("both", 2), ("5", 64)] {
+        let family = format!("connect.family={family}");
+        let (ended, text, error) = told(&probe(&[&address, &family]));
+        assert_eq!(ended, code, "{family}: {text}{error}");
+    }
     let (code, _, text) = told(&probe(&["pigeon:a"]));
     assert_eq!(code, 64);
     assert!(text.contains("no target"), "{text}");

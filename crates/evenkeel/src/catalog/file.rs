@@ -18,8 +18,8 @@ use endpoint::services;
 pub use entry::{Entry, File, InitialStatus};
 pub use kind::KEYS as KINDS;
 pub use kind::{
-    Alias, Dns, Docker, Expect, Grpc, H2Ping, Handshake, HeaderValues, Http, Icmp, Kinds, Script,
-    Tcp, TextOr, Tls, Udp,
+    Alias, Connect, Dns, Docker, Expect, Family, Grpc, H2Ping, Handshake, HeaderValues, Http, Icmp,
+    Kinds, Script, Tcp, TextOr, Tls, Udp,
 };
 pub use parse::{FileFault, Parsed, parse, shape};
 pub use view::view;

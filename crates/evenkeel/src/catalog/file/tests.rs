@@ -124,6 +124,130 @@ tcp = "[::1]:53"
     assert_eq!(tls, [true, false]);
 }
 
+#[test]
+fn how_a_target_is_connected_to_reaches_the_probe_or_is_a_fault() {
+    let text = r#"
+[[check]]
+name = "http"
+http = "http://a.example/"
+connect = { family = "4", source = "10.0.0.1" }
+
+[[check]]
+name = "tcp"
+tcp = "a.example:1"
+connect = { family = "6" }
+
+[[check]]
+name = "udp"
+udp = "a.example:1"
+connect = { family = "both" }
+
+[[check]]
+name = "dns"
+dns = { server = "a.example", name = "a" }
+connect = { source = "::1" }
+
+[[check]]
+name = "icmp"
+icmp = "a.example"
+connect = { family = "6" }
+
+[[check]]
+name = "grpc"
+grpc = "a.example:1"
+connect = { family = "any" }
+
+[[check]]
+name = "h2ping"
+h2ping = "a.example:1"
+connect = { family = "4" }
+
+[[check]]
+name = "handshake"
+handshake = "a.example:1"
+connect = { source = "10.0.0.1" }
+"#;
+    let (view, faults) = to_view(text, &Settings::default());
+    assert_eq!(faults, []);
+    let told: Vec<String> = view
+        .checks
+        .iter()
+        .map(|watched| {
+            let options = match watched.check.definition.probe() {
+                Some(Definition::Http(check)) => check.connect(),
+                Some(Definition::Tcp(check)) => check.connect(),
+                Some(Definition::Udp(check)) => check.connect(),
+                Some(Definition::Dns(check)) => check.connect(),
+                Some(Definition::Icmp(check)) => check.connect(),
+                Some(Definition::Grpc(check)) => check.connect(),
+                Some(Definition::H2Ping(check)) => check.connect(),
+                Some(Definition::Tls(check)) => check.connect(),
+                other => panic!("{other:?}"),
+            };
+            format!("{:?} {:?}", options.family, options.source)
+        })
+        .collect();
+    let expected = [
+        "V4 Some(10.0.0.1)",
+        "V6 None",
+        "Both None",
+        "Any Some(::1)",
+        "V6 None",
+        "Any None",
+        "V4 None",
+        "Any Some(10.0.0.1)",
+    ];
+    assert_eq!(told, expected);
+
+    let text = r#"
+[[check]]
+name = "http"
+http = "http://10.0.0.1/"
+connect = { family = "6" }
+
+[[check]]
+name = "tcp"
+tcp = "a.example:1"
+connect = { family = "4", source = "::1" }
+
+[[check]]
+name = "udp"
+udp = "a.example:1"
+connect = { family = "5" }
+
+[[check]]
+name = "dns"
+dns = { server = "a.example", name = "a" }
+connect = { source = "eth0" }
+
+[[check]]
+name = "icmp"
+icmp = "a.example"
+connect = { source = "10.0.0.1" }
+
+[[check]]
+name = "script"
+script = { command = ["true"] }
+connect = { family = "6" }
+"#;
+    let found = self::faults(text, Format::Toml);
+    let expected = [
+        "line 5: check \"http\": connect: family: the target 10.0.0.1 is an IPv4 address",
+        "line 10: check \"tcp\": connect: source: ::1 is an IPv6 address, which the family excludes",
+        "line 15: check \"udp\": connect.family: ",
+        "line 19: check \"dns\": dns: source: \"eth0\" is no IP address",
+        "line 24: check \"icmp\": icmp: source: cannot be chosen for ICMP",
+        "line 30: check \"script\": connect: script has no use for it",
+    ];
+    for fault in expected {
+        assert!(
+            found.iter().any(|found| found.starts_with(fault)),
+            "{fault}\n{found:#?}"
+        );
+    }
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+}
+
 // P088
 #[test]
 fn the_way_of_a_request_reaches_the_probe_or_is_a_fault() {

@@ -73,7 +73,7 @@ impl Kind for Dns {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &[]
+        &["connect"]
     }
 
     fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError> {
@@ -87,6 +87,8 @@ impl Kind for Dns {
             recursion: self.recursion.unwrap_or(left_out.recursion),
             timeout: common.timeout,
         };
-        Ok(DnsCheck::new(&self.server, &self.name, options)?.into())
+        Ok(DnsCheck::new(&self.server, &self.name, options)?
+            .with_connect(common.connect()?)?
+            .into())
     }
 }

@@ -41,11 +41,13 @@ impl Kind for Grpc {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["tls"]
+        &["tls", "connect"]
     }
 
     fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError> {
-        let mut check = GrpcCheck::new(&self.target)?.with_timeout(common.timeout);
+        let mut check = GrpcCheck::new(&self.target)?
+            .with_timeout(common.timeout)
+            .with_connect(common.connect()?)?;
         if let Some(authority) = &self.authority {
             check = check.with_authority(authority)?;
         }

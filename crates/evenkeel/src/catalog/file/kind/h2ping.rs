@@ -25,11 +25,13 @@ impl Kind for H2Ping {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["tls"]
+        &["tls", "connect"]
     }
 
     fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError> {
-        let check = H2PingCheck::new(&self.address)?.with_timeout(common.timeout);
+        let check = H2PingCheck::new(&self.address)?
+            .with_timeout(common.timeout)
+            .with_connect(common.connect()?)?;
         Ok(match common.tls {
             None => check.into(),
             Some(tls) => check.with_tls(tls.into())?.into(),

@@ -32,11 +32,14 @@ impl Kind for Handshake {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["tls"]
+        &["tls", "connect"]
     }
 
     fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError> {
-        let check = self.plain()?.with_timeout(common.timeout);
+        let check = self
+            .plain()?
+            .with_timeout(common.timeout)
+            .with_connect(common.connect()?)?;
         Ok(match common.tls {
             None => check.into(),
             Some(tls) => check.with_tls(tls.into())?.into(),
@@ -47,12 +50,15 @@ impl Kind for Handshake {
         let named = |key: &str, error: DefinitionError| (key.to_owned(), error.to_string());
         match self.plain() {
             Err(error) => vec![named("handshake", error)],
-            Ok(check) => common
-                .tls
-                .and_then(|tls| check.with_tls(tls.into()).err())
-                .map(|error| named("tls", error))
-                .into_iter()
-                .collect(),
+            Ok(check) => {
+                let connect = common.connect();
+                let connected = connect.and_then(|options| check.clone().with_connect(options));
+                let tls = common.tls.and_then(|tls| check.with_tls(tls.into()).err());
+                [("connect", connected.err()), ("tls", tls)]
+                    .into_iter()
+                    .filter_map(|(key, error)| Some(named(key, error?)))
+                    .collect()
+            }
         }
     }
 }

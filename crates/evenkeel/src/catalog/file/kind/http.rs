@@ -374,6 +374,10 @@ impl Http {
         if let Some(tls) = common.tls {
             parts.push(("tls", Box::new(move |check| check.with_tls(tls.into()))));
         }
+        if common.connect.is_some() {
+            let connect = move |check: HttpCheck| check.with_connect(common.connect()?);
+            parts.push(("connect", Box::new(connect)));
+        }
         parts
     }
 }
@@ -384,7 +388,7 @@ impl Kind for Http {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["tls"]
+        &["tls", "connect"]
     }
 
     fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError> {

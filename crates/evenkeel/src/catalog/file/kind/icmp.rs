@@ -67,7 +67,7 @@ impl Kind for Icmp {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &[]
+        &["connect"]
     }
 
     fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError> {
@@ -82,6 +82,8 @@ impl Kind for Icmp {
             critical_rtt: self.critical_rtt,
             timeout: common.timeout,
         };
-        Ok(IcmpCheck::new(&self.target, options)?.into())
+        Ok(IcmpCheck::new(&self.target, options)?
+            .with_connect(common.connect()?)?
+            .into())
     }
 }

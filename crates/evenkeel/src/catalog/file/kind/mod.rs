@@ -2,6 +2,7 @@
 //! each, and what all kinds have in common.
 
 mod alias;
+mod connect;
 mod dns;
 mod docker;
 mod grpc;
@@ -17,7 +18,7 @@ mod udp;
 
 use std::time::Duration;
 
-use evenkeel_probe::{Definition, DefinitionError};
+use evenkeel_probe::{ConnectOptions, Definition, DefinitionError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -25,6 +26,7 @@ use crate::config::duration;
 use crate::config::text::DurationText;
 
 pub use self::alias::Alias;
+pub use self::connect::{Connect, Family};
 pub use self::dns::Dns;
 pub use self::docker::Docker;
 pub use self::grpc::Grpc;
@@ -104,6 +106,12 @@ pub struct Kinds {
     /// grpc or h2ping address, which without this table is connected to without TLS.
     #[serde(default)]
     pub tls: Option<Tls>,
+
+    /// Over which address family a target is connected to, and from which
+    /// address: http, tcp, udp, dns, handshake, grpc and h2ping, and icmp but for
+    /// the source.
+    #[serde(default)]
+    pub connect: Option<Connect>,
 }
 
 /// A shorter one would be made as long by the least interval of the schedule.
@@ -114,6 +122,16 @@ pub(super) struct Common<'a> {
     /// How long the probe may take.
     pub(super) timeout: Duration,
     pub(super) tls: Option<&'a Tls>,
+    pub(super) connect: Option<&'a Connect>,
+}
+
+impl Common<'_> {
+    fn connect(&self) -> Result<ConnectOptions, DefinitionError> {
+        match self.connect {
+            Some(connect) => connect.options(),
+            None => Ok(ConnectOptions::default()),
+        }
+    }
 }
 
 /// A kind whose key is given.
@@ -183,6 +201,7 @@ impl Kinds {
         Common {
             timeout,
             tls: self.tls.as_ref(),
+            connect: self.connect.as_ref(),
         }
     }
 
@@ -212,7 +231,11 @@ impl Kinds {
                     let text = format!("is for http, and this check has {key}");
                     faults.push((option.to_owned(), text));
                 }
-                for (option, is_given) in [("tls", self.tls.is_some())] {
+                let shared = [
+                    ("tls", self.tls.is_some()),
+                    ("connect", self.connect.is_some()),
+                ];
+                for (option, is_given) in shared {
                     if is_given && !given.iter().any(|kind| kind.takes().contains(&option)) {
                         faults.push((option.to_owned(), format!("{key} has no use for it")));
                     }

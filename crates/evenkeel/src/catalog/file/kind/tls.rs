@@ -32,6 +32,9 @@ pub struct Tls {
     /// Critical while a certificate that the target showed ends in fewer days.
     #[schemars(example = &7)]
     pub critical_days: Option<u32>,
+    /// Resume the session of the probe before; there is a full handshake every ten
+    /// minutes.
+    pub resumption: bool,
 }
 
 impl From<&Tls> for TlsOptions {
@@ -45,6 +48,7 @@ impl From<&Tls> for TlsOptions {
             key_file: tls.key_file.clone().unwrap_or_default(),
             warning_days: tls.warning_days,
             critical_days: tls.critical_days,
+            resumption: tls.resumption,
         }
     }
 }

@@ -71,7 +71,7 @@ impl Kind for Udp {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &[]
+        &["connect"]
     }
 
     fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError> {
@@ -81,6 +81,7 @@ impl Kind for Udp {
             .with_expected(expected)
             .with_silence(self.silence.into())
             .with_timeout(common.timeout)
+            .with_connect(common.connect()?)?
             .into())
     }
 }
