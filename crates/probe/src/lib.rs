@@ -24,7 +24,8 @@
 //!   check says otherwise ([`HttpTransport`]). Redirects are followed unless
 //!   told not to. No proxy but one that the check names, whatever the
 //!   environment says: a proxy's health is not the target's.
-//! * TCP: a connection, and a TLS handshake if asked for, is passing.
+//! * TCP: a connection, and a TLS handshake if asked for, is passing; and what
+//!   is said then, if the check has a dialogue.
 //! * TLS: a handshake and a certificate that is valid for long enough is
 //!   passing.
 //! * UDP: the reply decides; what silence means is said in the check. A closed
@@ -49,6 +50,7 @@ mod command;
 mod connect;
 mod datagram;
 mod definition;
+mod dialogue;
 mod dns;
 pub mod duration;
 mod fault;
@@ -86,7 +88,7 @@ pub use definition::ScriptCheck;
 pub use definition::{
     ConnectOptions, DEFAULT_OUTPUT_MAX_SIZE, DEFAULT_TIMEOUT, Definition, DefinitionError,
     DnsCheck, DnsOptions, DnsTransport, Expected, Family, HttpCheck, HttpCredentials, HttpExpect,
-    HttpTransport, HttpVersion, MAX_OUTPUT_MAX_SIZE, Pattern, Silence, TcpCheck, TlsCheck,
+    HttpTransport, HttpVersion, MAX_OUTPUT_MAX_SIZE, Pattern, Silence, TcpCheck, TcpStep, TlsCheck,
     TlsOptions, UdpCheck,
 };
 #[cfg(feature = "icmp")]

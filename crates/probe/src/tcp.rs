@@ -7,6 +7,7 @@ use tokio::net::TcpStream;
 
 use crate::connect::connect;
 use crate::definition::{ConnectOptions, TcpCheck, TlsOptions};
+use crate::dialogue::hold;
 use crate::fault::Failure;
 use crate::kind::Kind;
 use crate::prober::Shared;
@@ -45,9 +46,17 @@ impl Kind for TcpCheck {
         if let Some(tls) = self.tls() {
             Box::pin(with_tls(shared, self, tls, stream, progress)).await?;
             text.push_str(" (with TLS)");
-        } else if self.abortive_close() {
-            // Fails on a connection that is gone already, which is as good.
-            let _ = stream.set_zero_linger();
+        } else {
+            if !self.dialogue().is_empty() {
+                Box::pin(hold(self.dialogue(), &mut stream, progress)).await?;
+            }
+            if self.abortive_close() {
+                // Fails on a connection that is gone already, which is as good.
+                let _ = stream.set_zero_linger();
+            }
+        }
+        if !self.dialogue().is_empty() {
+            text.push_str(", answered as expected");
         }
         Ok(Report::observed(Status::Passing, text))
     }
@@ -88,5 +97,8 @@ async fn with_tls(
         .tls
         .handshake(stream, check.host(), options, Alpn::None, progress)
         .await?;
+    if !check.dialogue().is_empty() {
+        hold(check.dialogue(), &mut stream, progress).await?;
+    }
     crate::tls::farewell(&mut stream).await
 }

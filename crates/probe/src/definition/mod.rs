@@ -53,7 +53,7 @@ pub use self::icmp::{IcmpCheck, IcmpOptions};
 #[cfg(all(feature = "script", unix))]
 pub use self::script::ScriptCheck;
 pub(crate) use self::target::{Host, HttpUrl};
-pub use self::tcp::TcpCheck;
+pub use self::tcp::{TcpCheck, TcpStep};
 pub use self::tls::TlsOptions;
 pub(crate) use self::tls::is_set;
 pub(crate) use self::transport::Way;

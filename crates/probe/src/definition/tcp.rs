@@ -2,9 +2,10 @@ use std::time::Duration;
 
 use super::connect::{ConnectOptions, given};
 use super::target::parse_address;
-use super::{DEFAULT_TIMEOUT, DefinitionError, Host, TlsOptions};
+use super::{DEFAULT_TIMEOUT, DefinitionError, Expected, Host, TlsOptions};
 
-/// A TCP connection is made and closed; with TLS, a handshake too (P050).
+/// A TCP connection is made and closed; with TLS, a handshake too (P050); with
+/// a dialogue, its answers must be as expected.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TcpCheck {
     /// As given, for texts.
@@ -15,6 +16,16 @@ pub struct TcpCheck {
     timeout: Duration,
     connect: Option<Box<ConnectOptions>>,
     tls: Option<Box<TlsOptions>>,
+    dialogue: Box<[TcpStep]>,
+}
+
+/// One turn of a dialogue: something is said, then something is waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct TcpStep {
+    /// What is sent; empty for nothing, where the server speaks first.
+    pub send: Box<[u8]>,
+    /// What has to come then, within 16 KiB; `None` if nothing is waited for.
+    pub expected: Option<Expected>,
 }
 
 impl TcpCheck {
@@ -33,6 +44,7 @@ impl TcpCheck {
             timeout: Duration::ZERO,
             connect: None,
             tls: None,
+            dialogue: Box::default(),
         })
     }
 
@@ -72,6 +84,30 @@ impl TcpCheck {
     pub fn with_connect(mut self, options: ConnectOptions) -> Result<Self, DefinitionError> {
         self.connect = options.settle(&self.host)?;
         Ok(self)
+    }
+
+    /// Sets what is said on the connection, within TLS if there is TLS. An answer
+    /// that does not come is critical.
+    ///
+    /// ```
+    /// use evenkeel_probe::{Expected, TcpCheck, TcpStep};
+    ///
+    /// # fn main() -> Result<(), evenkeel_probe::DefinitionError> {
+    /// let redis = TcpCheck::new("cache.example:6379")?.with_dialogue([TcpStep {
+    ///     send: b"PING\r\n"[..].into(),
+    ///     expected: Expected::of(Some("+PONG"), None)?,
+    /// }]);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn with_dialogue(mut self, steps: impl IntoIterator<Item = TcpStep>) -> Self {
+        self.dialogue = steps.into_iter().collect();
+        self
+    }
+
+    /// What is said on the connection; empty for nothing.
+    pub fn dialogue(&self) -> &[TcpStep] {
+        &self.dialogue
     }
 
     /// The address as given.

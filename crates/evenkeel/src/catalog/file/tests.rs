@@ -318,6 +318,42 @@ credentials = { user = "me", password_file = "/run/p" }"#,
 }
 
 #[test]
+fn a_dialogue_over_tcp_reaches_the_probe_or_is_a_fault() {
+    let check =
+        |keys: &str| format!("[[check]]\nname = \"a\"\ntcp = {{ address = \"h:1\", {keys} }}\n");
+    for (keys, steps) in [
+        (
+            r#"send = "PING\r\n", expect = "+PONG", abortive_close = true"#,
+            1,
+        ),
+        (
+            r#"abortive_close = true, steps = [{ expect_regex = "^220 " }, { send = "QUIT\r\n" }]"#,
+            2,
+        ),
+    ] {
+        let (view, faults) = to_view(&check(keys), &Settings::default());
+        assert_eq!(faults, []);
+        let Some(Definition::Tcp(tcp)) = view.checks[0].check.definition.probe() else {
+            panic!("not TCP")
+        };
+        assert_eq!(tcp.dialogue().len(), steps);
+        assert!(tcp.abortive_close());
+    }
+    for (keys, says) in [
+        (
+            r#"send = "a", steps = [{ send = "b" }]"#,
+            "make these its first step",
+        ),
+        (r#"expect = "a", expect_regex = "b""#, "take one of them"),
+        (r#"expect_regex = "(""#, "unclosed group"),
+        (r#"steps = [{ say = "a" }]"#, "say"),
+    ] {
+        let told = faults(&check(keys), Format::Toml);
+        assert!(told.len() == 1 && told[0].contains(says), "{told:?}");
+    }
+}
+
+#[test]
 fn what_is_expected_of_an_answer_reaches_the_probe_or_is_a_fault() {
     let text = r#"
 [[check]]

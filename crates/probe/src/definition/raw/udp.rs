@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::is_unset;
-use crate::definition::{ConnectOptions, DefinitionError, Expected, Pattern, Silence, UdpCheck};
+use crate::definition::{ConnectOptions, DefinitionError, Expected, Silence, UdpCheck};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,12 +43,7 @@ impl RawUdp {
 /// form.
 impl From<&UdpCheck> for RawUdp {
     fn from(check: &UdpCheck) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (expect, expect_regex) = match check.expected() {
-            None => (None, None),
-            Some(Expected::Bytes(bytes)) => (Some(text(bytes)), None),
-            Some(Expected::Match(pattern)) => (None, Some(pattern_text(pattern))),
-        };
+        let (expect, expect_regex) = written(check.expected());
         Self {
             address: check.address().to_owned(),
             send: text(check.payload()),
@@ -61,6 +56,15 @@ impl From<&UdpCheck> for RawUdp {
     }
 }
 
-fn pattern_text(pattern: &Pattern) -> String {
-    pattern.as_str().to_owned()
+pub(super) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The two ways of writing it, of which one is taken.
+pub(super) fn written(expected: Option<&Expected>) -> (Option<String>, Option<String>) {
+    match expected {
+        None => (None, None),
+        Some(Expected::Bytes(bytes)) => (Some(text(bytes)), None),
+        Some(Expected::Match(pattern)) => (None, Some(pattern.as_str().to_owned())),
+    }
 }
