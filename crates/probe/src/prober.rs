@@ -136,7 +136,8 @@ impl Prober {
     /// A prober with these settings.
     ///
     /// # Errors
-    /// [`SettingsError`] if a header cannot carry what it is given.
+    /// [`SettingsError`] if a header cannot carry what it is given, or settings
+    /// contradict each other.
     pub fn new(settings: ProberSettings) -> Result<Self, SettingsError> {
         for (name, value) in [
             ("user_agent", &settings.user_agent),
@@ -145,6 +146,9 @@ impl Prober {
             if ::http::HeaderValue::from_str(value).is_err() {
                 return Err(SettingsError::Header { name });
             }
+        }
+        if !settings.tls.days().make_sense() {
+            return Err(SettingsError::CertificateDays);
         }
         #[cfg(feature = "docker")]
         let docker = settings.docker.as_deref();
@@ -208,6 +212,9 @@ pub enum SettingsError {
         /// The setting.
         name: &'static str,
     },
+    /// With these days there would be no warning of a certificate's end.
+    #[error("tls.critical_days is above tls.warning_days, so that a warning would never come")]
+    CertificateDays,
     /// The Docker daemon's address has another form than these.
     #[cfg(feature = "docker")]
     #[error("docker is neither unix:///path nor tcp://host:port")]

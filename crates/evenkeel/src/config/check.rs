@@ -72,6 +72,16 @@ pub(super) fn check(settings: &Settings) -> Found {
     if settings.catalog == Some(CatalogKind::File) && settings.file.path.is_none() {
         found.fault("file.path", "missing, and catalog is \"file\"");
     }
+    if let (Some(warning), Some(critical)) = (
+        settings.probe.certificate_warning_days,
+        settings.probe.certificate_critical_days,
+    ) && critical > warning
+    {
+        found.fault(
+            "probe.certificate_critical_days",
+            "is above certificate_warning_days, so that a warning would never come",
+        );
+    }
     if settings.events.rotate_size.0 < 4096 {
         found.fault(
             "events.rotate_size",

@@ -348,6 +348,23 @@ snapshot_period = "1m"
 }
 
 #[test]
+fn days_of_certificates_that_would_never_warn_are_a_fault() {
+    let faults = |critical: u32| {
+        let days =
+            format!("certificate_warning_days = 7\ncertificate_critical_days = {critical}\n");
+        toml(&format!("file.path = \"checks.toml\"\n[probe]\n{days}")).faults()
+    };
+    assert_eq!(faults(7), [""; 0]);
+    assert_eq!(
+        faults(8),
+        [
+            "c.toml:4: probe.certificate_critical_days: is above certificate_warning_days, so that a \
+          warning would never come"
+        ]
+    );
+}
+
+#[test]
 fn all_syntax_faults_of_all_files_are_told() {
     let case = Case::default()
         .file("a.toml", "x = \n[log]\nformat = \"json\"\nlevel = 3 3\n")

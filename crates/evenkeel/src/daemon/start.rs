@@ -411,6 +411,8 @@ pub(crate) fn prober(settings: &ProbeSettings) -> Result<Prober, Failure> {
         ca_path: path(&settings.https_ca_path),
         cert_file: path(&settings.https_cert_file),
         key_file: path(&settings.https_key_file),
+        warning_days: settings.certificate_warning_days,
+        critical_days: settings.certificate_critical_days,
     };
     if settings.docker != CommandChecks::Off {
         with.docker = Some(settings.docker_host.clone());

@@ -55,7 +55,7 @@ pub use self::script::ScriptCheck;
 pub(crate) use self::target::{Host, HttpUrl};
 pub use self::tcp::{TcpCheck, TcpStep};
 pub use self::tls::TlsOptions;
-pub(crate) use self::tls::is_set;
+pub(crate) use self::tls::{CertificateDays, is_set};
 pub(crate) use self::transport::Way;
 pub use self::transport::{HttpTransport, HttpVersion};
 pub use self::udp::{Silence, UdpCheck};

@@ -28,7 +28,8 @@ pub struct TlsOptions {
     /// A PEM file of the client's private key (PKCS #8, PKCS #1 or SEC1).
     pub key_file: PathBuf,
     /// A warning while one of the certificates that the server sent, and that
-    /// are needed, ends in fewer days than this.
+    /// are needed, ends in fewer days than this. With neither this nor
+    /// `critical_days` those of the [`TlsDefaults`](crate::TlsDefaults) count.
     pub warning_days: Option<u32>,
     /// Critical while one of them ends in fewer days than this. Zero is of use
     /// without verification: then an end in the past is critical.
@@ -49,19 +50,45 @@ impl TlsOptions {
         {
             return Err(DefinitionError::ServerName(self.server_name.clone()));
         }
-        if let (Some(warning), Some(critical)) = (self.warning_days, self.critical_days)
-            && critical > warning
-        {
+        if !self.days(CertificateDays::default()).make_sense() {
             let reason = "is above warning_days, so that a warning would never come";
             return Err(DefinitionError::option("critical_days", reason));
         }
         Ok(())
     }
 
+    /// Its own days, if it says any, else `default`.
+    pub(crate) fn days(&self, default: CertificateDays) -> CertificateDays {
+        let own = CertificateDays {
+            warning: self.warning_days,
+            critical: self.critical_days,
+        };
+        if own == CertificateDays::default() {
+            default
+        } else {
+            own
+        }
+    }
+}
+
+/// How soon the end of a certificate is too soon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct CertificateDays {
+    pub(crate) warning: Option<u32>,
+    pub(crate) critical: Option<u32>,
+}
+
+impl CertificateDays {
+    /// There is something between the two, if both are given.
+    pub(crate) fn make_sense(self) -> bool {
+        self.warning
+            .is_none_or(|warning| self.critical.is_none_or(|critical| critical <= warning))
+    }
+
     /// The worst that the end of a certificate can lead to.
-    pub(crate) fn worst_of_days(&self) -> Option<Status> {
-        let critical = self.critical_days.map(|_| Status::Critical);
-        critical.or(self.warning_days.map(|_| Status::Warning))
+    pub(crate) fn worst(self) -> Option<Status> {
+        let critical = self.critical.map(|_| Status::Critical);
+        critical.or(self.warning.map(|_| Status::Warning))
     }
 }
 

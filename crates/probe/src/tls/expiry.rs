@@ -6,7 +6,7 @@ use evenkeel_threshold::Status;
 use rustls_pki_types::{CertificateDer, UnixTime};
 
 use super::certificate::{Parsed, common_name};
-use crate::definition::TlsOptions;
+use crate::definition::CertificateDays;
 use crate::progress::{Expiry, Progress};
 use crate::report::Certificate;
 
@@ -15,6 +15,14 @@ const DAY: i64 = 24 * 60 * 60;
 /// The most certificates of a chain of which it is found out whether the chain
 /// holds without them. A hostile server could send many.
 const MAX_TRIALS: usize = 4;
+
+/// What is asked of a chain.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) days: CertificateDays,
+    /// It has been verified.
+    pub(super) verified: bool,
+}
 
 /// Tells `progress` when the certificates of `chain` end, and whether that is
 /// too soon.
@@ -25,14 +33,14 @@ const MAX_TRIALS: usize = 4;
 /// (Servers send cross-signatures of roots that clients have long got.)
 pub(super) fn look(
     chain: &[CertificateDer<'_>],
-    options: &TlsOptions,
+    Wanted { days, verified }: Wanted,
     now: u64,
     name: impl Fn() -> String,
     holds_at: impl Fn(u64) -> bool,
     progress: &mut Progress,
 ) {
     let Some(leaf) = chain.first().and_then(|first| Parsed::of(first)) else {
-        if let Some(status) = options.worst_of_days() {
+        if let Some(status) = days.worst() {
             let text = format!("when the certificate of {} ends cannot be read", name());
             progress.ends_soon(Expiry { status, text });
         }
@@ -42,7 +50,7 @@ pub(super) fn look(
     for (index, sent) in chain.iter().enumerate().skip(1) {
         if let Some(sent) = Parsed::of(sent)
             && sent.not_after < leaf.not_after
-            && (options.skip_verify || sent.not_after >= now)
+            && (!verified || sent.not_after >= now)
         {
             ends.push((sent.not_after, index));
         }
@@ -51,9 +59,9 @@ pub(super) fn look(
     let mut first = (leaf.not_after, 0);
     for (trials, (end, index)) in ends.into_iter().enumerate() {
         first = (end, index);
-        let makes_a_difference = index > 0
-            && verdict(options, left(end, now)) > verdict(options, left(leaf.not_after, now));
-        if !makes_a_difference || options.skip_verify || trials == MAX_TRIALS {
+        let makes_a_difference =
+            index > 0 && verdict(days, left(end, now)) > verdict(days, left(leaf.not_after, now));
+        if !makes_a_difference || !verified || trials == MAX_TRIALS {
             break;
         }
         if !holds_at(end + 1) {
@@ -67,7 +75,7 @@ pub(super) fn look(
         chain_not_after: time(end),
         days_left,
     });
-    let status = verdict(options, left(end, now));
+    let status = verdict(days, left(end, now));
     if status == Status::Passing {
         return;
     }
@@ -112,11 +120,11 @@ fn time(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
-fn verdict(options: &TlsOptions, left: i64) -> Status {
+fn verdict(days: CertificateDays, left: i64) -> Status {
     let under = |days: Option<u32>| days.is_some_and(|days| left < i64::from(days) * DAY);
-    if under(options.critical_days) {
+    if under(days.critical) {
         Status::Critical
-    } else if under(options.warning_days) {
+    } else if under(days.warning) {
         Status::Warning
     } else {
         Status::Passing

@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use self::expiry::Wanted;
 pub(crate) use self::expiry::{days_left, ends_in};
 pub(crate) use self::farewell::farewell;
 use self::files::{FileFault, Stamp};
@@ -26,7 +27,7 @@ use self::sessions::Sessions;
 pub(crate) use self::text::alert;
 pub(crate) use self::text::describe;
 use crate::clock::WallClock;
-use crate::definition::{Host, TlsOptions, is_set};
+use crate::definition::{CertificateDays, Host, TlsOptions, is_set};
 use crate::fault::Failure;
 use crate::progress::Progress;
 use crate::report::{Cause, Phase};
@@ -46,6 +47,20 @@ pub struct TlsDefaults {
     pub cert_file: PathBuf,
     /// A PEM file of the client's private key.
     pub key_file: PathBuf,
+    /// A warning while a certificate ends in fewer days, for checks that say
+    /// nothing of days.
+    pub warning_days: Option<u32>,
+    /// Critical while a certificate ends in fewer days, for the same checks.
+    pub critical_days: Option<u32>,
+}
+
+impl TlsDefaults {
+    pub(crate) fn days(&self) -> CertificateDays {
+        CertificateDays {
+            warning: self.warning_days,
+            critical: self.critical_days,
+        }
+    }
 }
 
 /// The most TLS configurations that are kept. More can only come up over time,
@@ -270,7 +285,11 @@ impl TlsConfigs {
         };
         let now = self.clock.now().as_secs();
         let name = || name(host, options);
-        expiry::look(chain, options, now, name, holds_at, progress);
+        let wanted = Wanted {
+            days: options.days(self.defaults.days()),
+            verified: !options.skip_verify,
+        };
+        expiry::look(chain, wanted, now, name, holds_at, progress);
     }
 }
 

@@ -253,6 +253,12 @@ async fn a_cross_signature_that_is_not_needed_does_not_count() {
         assert_status(&report, Passing);
         assert!(days_left(&report) > Some(1000), "{hours}: {report:?}");
     }
+    // Once it has ended, whoever asks: it was not needed.
+    let silent = check
+        .clone()
+        .with_tls(wanting(&files, &root.pem(), None, None));
+    let report = run_with(&hours_before(-1), silent.unwrap()).await;
+    assert!(days_left(&report) > Some(1000), "{report:?}");
     // It is needed by those who trust nothing else.
     let report = run_with(&hours_before(24 * 12), trusting(&old)).await;
     assert_status(&report, Warning);
@@ -322,6 +328,36 @@ async fn a_certificate_of_which_the_end_cannot_be_read_is_as_bad_as_one_that_end
             );
         }
     }
+}
+
+#[tokio::test]
+async fn what_a_check_does_not_say_of_days_comes_from_the_defaults() {
+    let pair = self_signed(&ending(named("s", &["shop.example"])));
+    let (_server, check) = showing(server_config(&pair, None)).await;
+    let mut settings = ProberSettings::default();
+    let now = the_end() - Duration::from_secs(12 * 24 * 3600);
+    settings.clock = WallClock::new(move || now);
+    settings.tls.warning_days = Some(21);
+    settings.tls.critical_days = Some(14);
+    let prober = Prober::new(settings.clone()).unwrap();
+    for (warning_days, critical_days, status) in [
+        (None, None, Critical),
+        (Some(13), None, Warning),
+        (None, Some(7), Passing),
+        (Some(0), None, Passing),
+    ] {
+        let options = TlsOptions {
+            skip_verify: true,
+            warning_days,
+            critical_days,
+            ..TlsOptions::default()
+        };
+        let report = run_with(&prober, check.clone().with_tls(options).unwrap()).await;
+        assert_status(&report, status);
+    }
+    settings.tls.warning_days = Some(13);
+    let refused = Prober::new(settings).err().unwrap().to_string();
+    assert!(refused.contains("a warning would never come"), "{refused}");
 }
 
 #[test]

@@ -64,6 +64,16 @@ pub struct ProbeSettings {
     /// Key of the client certificate; needs `https_cert_file`.
     #[schemars(example = &"/etc/evenkeel/probe-key.pem")]
     pub https_key_file: Option<PathBuf>,
+
+    /// Warning while a certificate that a target showed ends in fewer days, for
+    /// checks that say nothing of days (those of Consul cannot).
+    #[schemars(example = &21)]
+    pub certificate_warning_days: Option<u32>,
+
+    /// Critical while one ends in fewer days; not more than
+    /// `certificate_warning_days`.
+    #[schemars(example = &7)]
+    pub certificate_critical_days: Option<u32>,
 }
 
 /// Which checks may run commands.
@@ -99,6 +109,8 @@ impl Default for ProbeSettings {
             https_ca_path: None,
             https_cert_file: None,
             https_key_file: None,
+            certificate_warning_days: None,
+            certificate_critical_days: None,
         }
     }
 }
