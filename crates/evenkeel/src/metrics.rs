@@ -66,6 +66,10 @@ pub struct Metrics {
     pub probes_running: Gauge,
     /// Probes that are due but wait: `probe.max_concurrent` run at once.
     pub probes_waiting: Gauge,
+    /// Lookups that had no answer and went on with addresses that were held.
+    pub held_addresses: Counter,
+    /// ICMP messages that belonged to no round of echoes.
+    pub stray_echoes: Counter,
     /// How late the loop woke up.
     pub loop_lag: Histogram,
     /// Gaps in which the process stood still.
@@ -154,6 +158,16 @@ impl Metrics {
             r,
             "probes_waiting",
             "Probes that are due but wait for a place",
+        );
+        let held_addresses = counter(
+            r,
+            "held_addresses",
+            "Lookups that had no answer and went on with the last good addresses",
+        );
+        let stray_echoes = counter(
+            r,
+            "stray_echoes",
+            "ICMP messages that belonged to no round of echoes",
         );
         let loop_lag = Histogram::new(LAG_BUCKETS);
         r.register_with_unit(
@@ -313,6 +327,8 @@ impl Metrics {
             registry,
             probes_running,
             probes_waiting,
+            held_addresses,
+            stray_echoes,
             loop_lag,
             pauses,
             marks: MARKS.map(|mark| marks.get_or_create_owned(&[("mark", mark)])),

@@ -220,9 +220,14 @@ fn every_setting_of_consul_esm_is_told() {
         let faults = faults_of_settings(&format!("{{\"{key}\": 1}}"), "json");
         assert!(faults[0].contains(hint), "{key}: {faults:?}");
     }
-    for key in ["critical_threshold", "passing_threshold"] {
+    for (key, value) in [
+        ("critical_threshold", "1"),
+        ("passing_threshold", "1"),
+        ("ping_type", "\"udp\""),
+        ("ping_type", "\"socket\""),
+    ] {
         row(key);
-        let faults = faults_of_settings(&format!("{{\"{key}\": 1}}"), "json");
+        let faults = faults_of_settings(&format!("{{\"{key}\": {value}}}"), "json");
         assert_eq!(faults, [""; 0], "{key}");
     }
 }

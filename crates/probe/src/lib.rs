@@ -39,6 +39,9 @@
 //!   route, name server, certificate files; an address that the
 //!   [`TargetPolicy`] refuses) is [`Outcome::Unprobed`].
 //!
+//! A kind of your own implements [`Probe`]: `examples/src/bin/own_probe.rs` in
+//! the repository asks a Redis server that way, beside a check of this crate.
+//!
 //! The crate neither schedules nor counts nor logs, and keeps nothing between
 //! probes but TLS configurations, the resolver's setup, and the connection of a
 //! check that asks for it.
@@ -99,5 +102,5 @@ pub use policy::{Refused, TargetPolicy};
 pub use probe::Probe;
 pub use prober::{Prober, ProberSettings, RedirectPolicy, SettingsError};
 pub use report::{Cause, Certificate, Outcome, Phase, Phases, Report, RoundTrips};
-pub use resolve::{Resolve, ResolveError, SystemResolver};
+pub use resolve::{HoldingResolver, Resolve, ResolveError, SystemResolver};
 pub use tls::TlsDefaults;

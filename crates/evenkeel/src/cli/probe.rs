@@ -51,7 +51,7 @@ pub(super) fn run(
         let kind = definition.kind();
         return Err(usage(&format!("a check of the kind {kind} is not probed")));
     };
-    let prober = crate::daemon::prober(&settings.probe)?;
+    let prober = crate::daemon::prober(&settings.probe, None)?;
     let report = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

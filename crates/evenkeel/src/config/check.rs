@@ -198,6 +198,12 @@ fn times(settings: &Settings, found: &mut Found) {
         millis(1),
         Duration::from_secs(3600),
     );
+    found.within(
+        "probe.hold_addresses",
+        settings.probe.hold_addresses,
+        Duration::ZERO,
+        day,
+    );
     // P113
     if timeout > schedule.default_interval {
         let text = format!(

@@ -281,9 +281,12 @@ fn rename(layer: &mut Layer, faults: &mut Vec<Fault>) {
         if table.is_some_and(|table| !matches!(table.value, Value::Table(_))) {
             continue;
         }
-        let Some(node) = layer.root.remove(alias) else {
+        let Some(mut node) = layer.root.remove(alias) else {
             continue;
         };
+        if let Value::Text(text) = &mut node.value {
+            *text = names::meant(alias, text).to_owned();
+        }
         if layer.root.find(key).is_some() {
             faults.push(Fault {
                 origin: layer.name.origin(&node.place),

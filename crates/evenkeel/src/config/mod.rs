@@ -24,8 +24,8 @@ pub use show::{Shown, example, show, show_as_json, show_as_text};
 
 pub use settings::{
     AdminSettings, CatalogKind, CommandChecks, ConsulSettings, EventSettings, FileSettings,
-    LogFormat, LogSettings, Override, ProbeSettings, RunSettings, ScheduleSettings, Settings,
-    ThresholdSettings, WriteSettings, XdsSettings, ZoneSettings, default_sockets,
+    IcmpSockets, LogFormat, LogSettings, Override, ProbeSettings, RunSettings, ScheduleSettings,
+    Settings, ThresholdSettings, WriteSettings, XdsSettings, ZoneSettings, default_sockets,
 };
 pub use text::{ByteSize, FileMode, Listen, Network, Pattern, Secret};
 

@@ -5,14 +5,30 @@ use crate::thresholds::Key;
 
 /// Top-level keys that stand for another one. consul-esm has them there, and
 /// they mean here what its documentation says.
-pub(super) const ALIASES: [(&str, &str); 2] = [
+pub(super) const ALIASES: [(&str, &str); 3] = [
     ("critical_threshold", "threshold.critical_threshold"),
     ("passing_threshold", "threshold.passing_threshold"),
+    ("ping_type", "probe.icmp"),
 ];
+
+/// Values of such keys that stand for another one: "udp" has made people open
+/// ports for UDP, of which there is none (P057).
+const WORDS: [(&str, &str, &str); 2] = [
+    ("ping_type", "udp", "datagram"),
+    ("ping_type", "socket", "raw"),
+];
+
+/// What a value of a key is called under the key that it stands for.
+pub(super) fn meant<'a>(alias: &str, word: &'a str) -> &'a str {
+    WORDS
+        .iter()
+        .find_map(|(key, theirs, ours)| (*key == alias && *theirs == word).then_some(*ours))
+        .unwrap_or(word)
+}
 
 /// Top-level keys of consul-esm that are none here, and what is said of each.
 /// `docs/from-consul-esm.md` has a row for every one.
-pub const CONSUL_ESM: [(&str, &str); 36] = [
+pub const CONSUL_ESM: [(&str, &str); 35] = [
     ("http_addr", "did you mean consul.address?"),
     ("token", "did you mean consul.token?"),
     ("datacenter", "did you mean consul.datacenter?"),
@@ -59,7 +75,6 @@ pub const CONSUL_ESM: [(&str, &str); 36] = [
     ("consul_kv_path", ALONE),
     ("node_reconnect_timeout", PING),
     ("node_probe_interval", PING),
-    ("ping_type", PING),
     (
         "disable_coordinate_updates",
         "not needed: coordinates are not updated",

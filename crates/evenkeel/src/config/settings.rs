@@ -21,7 +21,7 @@ pub use admin::{AdminSettings, default_sockets};
 pub use consul::ConsulSettings;
 pub use file::FileSettings;
 pub use output::{EventSettings, LogFormat, LogSettings};
-pub use probe::{CommandChecks, ProbeSettings};
+pub use probe::{CommandChecks, IcmpSockets, ProbeSettings};
 pub use run::{RunSettings, ScheduleSettings, WriteSettings};
 pub use threshold::{Override, ThresholdSettings};
 pub use xds::XdsSettings;

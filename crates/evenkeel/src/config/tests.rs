@@ -257,6 +257,37 @@ fn top_level_thresholds_are_aliases() {
     );
 }
 
+// P057
+#[test]
+fn consul_esms_ping_type_is_an_alias_with_its_own_words() {
+    for (word, sockets) in [
+        ("udp", IcmpSockets::Datagram),
+        ("socket", IcmpSockets::Raw),
+        ("datagram", IcmpSockets::Datagram),
+        ("auto", IcmpSockets::Auto),
+    ] {
+        for case in [
+            toml(&format!("ping_type = \"{word}\"\n")),
+            Case::default().file("c.json", &format!("{{\"ping_type\": \"{word}\"}}")),
+            Case::default().variable("EVENKEEL_PING_TYPE", word),
+        ] {
+            let loaded = case.load();
+            assert_eq!(loaded.faults, []);
+            assert_eq!(loaded.settings.probe.icmp, sockets, "{word}");
+        }
+    }
+    assert_eq!(
+        toml("ping_type = \"icmp\"\n[probe]\nhold_addresses = \"2h\"\n").faults(),
+        ["c.toml:1: probe.icmp: \"icmp\" is none of auto, raw, datagram"]
+    );
+    let faults = toml("[probe]\nicmp = \"udp\"\nhold_addresses = \"25h\"\n").faults();
+    let keys: Vec<_> = faults
+        .iter()
+        .filter_map(|fault| fault.split(": ").nth(1))
+        .collect();
+    assert_eq!(keys, ["probe.icmp", "probe.hold_addresses"], "{faults:?}");
+}
+
 /// One file with a fault of each kind: all are told at once (P070).
 #[test]
 fn every_fault_is_told_at_once_with_its_place() {

@@ -205,6 +205,7 @@ fn set(
     shape: &Shape,
     place: &Place,
 ) -> Result<(), SetError> {
+    let text = names::meant(key, text);
     let key = names::ALIASES
         .iter()
         .find_map(|(alias, meant)| (*alias == key).then_some(*meant))

@@ -3,11 +3,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use evenkeel_engine::ProbeTicket;
-use evenkeel_probe::{Cause, Definition, Prober, Report};
+use evenkeel_probe::{Cause, Definition, HoldingResolver, Prober, Report};
 use evenkeel_threshold::Timestamp;
 use tokio::sync::{Notify, mpsc};
 
-use crate::metrics::{Metrics, PROBE_KINDS, set};
+use crate::metrics::{Metrics, PROBE_KINDS, raise_to, set};
 
 /// A probe that waited this long for a place is given up as not run: under such
 /// an overload late results would only make everything later.
@@ -31,6 +31,7 @@ pub(super) struct Probing {
     idle: usize,
     most: usize,
     waiting: VecDeque<Waiting>,
+    held: Option<Arc<HoldingResolver>>,
 }
 
 /// What one probe found.
@@ -109,8 +110,14 @@ impl Probing {
             idle: 0,
             most,
             waiting: VecDeque::new(),
+            held: None,
         };
         (probing, findings)
+    }
+
+    /// Has this resolver's help counted, too.
+    pub(super) fn count_held(&mut self, held: Option<Arc<HoldingResolver>>) {
+        self.held = held;
     }
 
     /// Runs a probe now or as soon as there is a place.
@@ -179,6 +186,10 @@ impl Probing {
     pub(super) fn count(&self, metrics: &Metrics) {
         set(&metrics.probes_running, self.running as u64);
         set(&metrics.probes_waiting, self.waiting.len() as u64);
+        raise_to(&metrics.stray_echoes, self.prober.stray_echoes());
+        if let Some(held) = &self.held {
+            raise_to(&metrics.held_addresses, held.helped());
+        }
     }
 
     fn give_up(&self, job: &Job, why: &str) {

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use evenkeel_probe::{Prober, ProberSettings, TargetPolicy, TlsDefaults};
+use evenkeel_probe::{
+    HoldingResolver, Prober, ProberSettings, SystemResolver, TargetPolicy, TlsDefaults,
+};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -175,7 +177,8 @@ impl Daemon {
             tracing::warn!("no state_dir: pending counts do not survive a restart");
         }
 
-        let prober = prober(&settings.probe)?;
+        let held = held_addresses(&settings.probe);
+        let prober = prober(&settings.probe, held.clone())?;
         let (bound, token) = bind_admin(&settings, environment).await?;
 
         let settings = Arc::new(settings);
@@ -218,7 +221,8 @@ impl Daemon {
 
         let most = probes_at_once(settings.probe.max_concurrent);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let (probing, findings) = Probing::new(prober, most);
+        let (mut probing, findings) = Probing::new(prober, most);
+        probing.count_held(held);
         let (writing, written) = Writing::new(target, Arc::clone(&metrics));
         let (saving, saves) = Saving::new(
             state,
@@ -393,12 +397,22 @@ fn engine_settings(settings: &Settings) -> evenkeel_engine::Settings {
     }
 }
 
-/// The prober of these settings.
+/// What holds addresses through failures of the name servers, if anything does.
+fn held_addresses(settings: &ProbeSettings) -> Option<Arc<HoldingResolver>> {
+    let hold = settings.hold_addresses;
+    let resolver = || HoldingResolver::new(Arc::new(SystemResolver::new()), hold);
+    (!hold.is_zero()).then(|| Arc::new(resolver()))
+}
+
+/// The prober of these settings, which finds addresses by this resolver.
 ///
 /// # Errors
 ///
 /// A setting cannot be used.
-pub(crate) fn prober(settings: &ProbeSettings) -> Result<Prober, Failure> {
+pub(crate) fn prober(
+    settings: &ProbeSettings,
+    held: Option<Arc<HoldingResolver>>,
+) -> Result<Prober, Failure> {
     let path = |path: &Option<std::path::PathBuf>| path.clone().unwrap_or_default();
     let mut with = ProberSettings::default();
     with.policy = TargetPolicy {
@@ -421,6 +435,10 @@ pub(crate) fn prober(settings: &ProbeSettings) -> Result<Prober, Failure> {
     {
         with.scripts = settings.scripts != CommandChecks::Off;
     }
+    if let Some(held) = held {
+        with.resolver = held;
+    }
+    with.icmp = settings.icmp.into();
     with.user_agent.clone_from(&settings.user_agent);
     Prober::new(with).map_err(|error| Failure::new(Exit::Config, format!("probe: {error}")))
 }

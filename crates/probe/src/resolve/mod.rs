@@ -1,3 +1,4 @@
+mod hold;
 mod system;
 
 use std::net::IpAddr;
@@ -7,6 +8,7 @@ use thiserror::Error;
 
 use crate::definition::Family;
 
+pub use self::hold::HoldingResolver;
 pub use self::system::SystemResolver;
 
 /// Turns names into addresses. Asked at each probe (P119), never for

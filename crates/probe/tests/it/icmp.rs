@@ -1,5 +1,7 @@
 //! ICMP echoes: as root, as nobody, over real sockets in a network of their own.
 
+use std::io::Read as _;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use evenkeel_probe::{
@@ -197,6 +199,96 @@ fn a_router_that_knows_better_is_quoted_and_silence_lasts_to_the_deadline() {
             // This machine itself has no way there.
             let report = run_with(&raw, icmp("192.0.2.1", |_| ())).await;
             assert_unprobed(&report, Cause::NoRoute);
+        },
+    );
+}
+
+/// Answers echoes in the place of the system.
+struct Responder {
+    session: Mutex<Session>,
+}
+
+/// What a firewall on the way thinks of echoes.
+#[derive(Clone, Copy, PartialEq)]
+enum Session {
+    Live,
+    /// The next identifier that is seen is the one that gets no answer from then
+    /// on.
+    Dying,
+    Dead(u16),
+}
+
+impl Responder {
+    fn start() -> Arc<Self> {
+        let responder = Arc::new(Self {
+            session: Mutex::new(Session::Live),
+        });
+        let socket = socket2::Socket::new(
+            socket2::Domain::IPV4,
+            socket2::Type::RAW,
+            Some(socket2::Protocol::ICMPV4),
+        )
+        .unwrap();
+        let answering = responder.clone();
+        // It ends with the process, which is the test's own.
+        std::thread::spawn(move || {
+            loop {
+                let mut bytes = [0; 2048];
+                let length = (&socket).read(&mut bytes).unwrap();
+                let header = usize::from(bytes[0] & 0xf) * 4;
+                let from = <[u8; 4]>::try_from(&bytes[12..16]).unwrap();
+                let message = &mut bytes[header..length];
+                let id = u16::from_be_bytes([message[4], message[5]]);
+                if message[0] == 8 && answering.lets_through(id) {
+                    // From request to reply; the sum of RFC 1071 grows by as much as the type shrinks.
+                    message[0] = 0;
+                    let sum = u32::from(u16::from_be_bytes([message[2], message[3]])) + 0x800;
+                    let sum = (sum & 0xffff) + (sum >> 16);
+                    message[2..4].copy_from_slice(&u16::try_from(sum).unwrap().to_be_bytes());
+                    let to = std::net::SocketAddr::from((from, 0)).into();
+                    socket.send_to(message, &to).unwrap();
+                }
+            }
+        });
+        responder
+    }
+
+    fn lets_through(&self, id: u16) -> bool {
+        let mut session = self.session.lock().unwrap();
+        if *session == Session::Dying {
+            *session = Session::Dead(id);
+        }
+        *session != Session::Dead(id)
+    }
+
+    fn dies(&self) {
+        *self.session.lock().unwrap() = Session::Dying;
+    }
+}
+
+// P130
+#[test]
+fn an_identifier_that_a_firewall_holds_dead_is_left_within_two_rounds() {
+    in_own_network(
+        "icmp::an_identifier_that_a_firewall_holds_dead_is_left_within_two_rounds",
+        &format!("{OPEN}\necho 1 > /proc/sys/net/ipv4/icmp_echo_ignore_all"),
+        async {
+            let responder = Responder::start();
+            for sockets in [IcmpSockets::Raw, IcmpSockets::Datagram] {
+                let prober = prober(sockets);
+                let check = icmp("127.0.0.1", |options| options.timeout = SHORT / 4);
+                let round = async || run_with(&prober, check.clone()).await;
+                for _ in 0..2 {
+                    assert_status(&round().await, Passing);
+                    // A socket that is younger is kept. No socket waits meanwhile.
+                    tokio::time::pause();
+                    tokio::time::advance(Duration::from_secs(31)).await;
+                    tokio::time::resume();
+                    responder.dies();
+                    assert_status(&round().await, Critical);
+                    assert_status(&round().await, Passing);
+                }
+            }
         },
     );
 }

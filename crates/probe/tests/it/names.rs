@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use evenkeel_probe::{Cause, Phase, Prober, ProberSettings, Resolve, ResolveError, TargetPolicy};
+use evenkeel_probe::{
+    Cause, HoldingResolver, Phase, Prober, ProberSettings, Resolve, ResolveError, TargetPolicy,
+};
 use evenkeel_threshold::Status::{Critical, Passing};
 use tokio::net::TcpListener;
 
@@ -90,6 +93,43 @@ async fn a_resolver_that_fails_says_nothing_of_the_target() {
     let report = run_with(&prober, http("http://odd.example/")).await;
     assert_unprobed(&report, Cause::Resolver);
     assert_says(&report, "lookup odd.example: server misbehaving: SERVFAIL");
+}
+
+/// A time passes for the prober, and not for its sockets.
+async fn pass(seconds: u64) {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(seconds)).await;
+    tokio::time::resume();
+}
+
+// P118
+#[tokio::test]
+async fn name_servers_that_fail_for_half_a_minute_flip_nothing_if_addresses_are_held() {
+    let script = Arc::new(Script::default());
+    let hold = Duration::from_secs(60);
+    let holding = Arc::new(HoldingResolver::new(script.clone(), hold));
+    let mut settings = ProberSettings::default();
+    settings.resolver = holding.clone();
+    let prober = Prober::new(settings).unwrap();
+    let server = ok_server().await;
+    let check = http(format!("http://shop.example:{}/", server.address.port()));
+
+    script.set("shop.example", ips(&["127.0.0.1"]));
+    assert_status(&run_with(&prober, check.clone()).await, Passing);
+    let failed = || ResolveError::Failed("server misbehaving: SERVFAIL".into());
+    script.set("shop.example", Err(failed()));
+    for _ in 0..6 {
+        pass(5).await;
+        assert_status(&run_with(&prober, check.clone()).await, Passing);
+    }
+    assert_eq!(holding.helped(), 6);
+    // It is still the target that decides.
+    drop(server);
+    assert_status(&run_with(&prober, check.clone()).await, Critical);
+    pass(31).await;
+    let report = run_with(&prober, check).await;
+    assert_unprobed(&report, Cause::Resolver);
+    assert_says(&report, "lookup shop.example: server misbehaving: SERVFAIL");
 }
 
 #[tokio::test]

@@ -48,6 +48,17 @@ pub struct ProbeSettings {
     /// Which checks may run programs on this machine: "off", "file" or "all".
     pub scripts: CommandChecks,
 
+    /// How long the last good addresses of a name are used while the name
+    /// servers fail or do not answer; "0s": not at all.
+    #[serde(with = "duration")]
+    #[schemars(with = "DurationText")]
+    pub hold_addresses: Duration,
+
+    /// Which sockets ICMP echoes use: "raw" ones need CAP_NET_RAW, "datagram" ones
+    /// the program's group in net.ipv4.ping_group_range; "auto" is raw, or else
+    /// datagram.
+    pub icmp: IcmpSockets,
+
     /// File of certificate authorities for HTTPS targets, in PEM form. Without
     /// it and `https_ca_path`, the system's authorities.
     #[schemars(example = &"/etc/evenkeel/targets-ca.pem")]
@@ -90,6 +101,30 @@ pub enum CommandChecks {
     All,
 }
 
+/// Which sockets are used for ICMP echoes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum IcmpSockets {
+    /// Raw ones where they are permitted, else datagram ones.
+    #[default]
+    Auto,
+    /// Raw ones.
+    Raw,
+    /// Datagram ones.
+    Datagram,
+}
+
+impl From<IcmpSockets> for evenkeel_probe::IcmpSockets {
+    fn from(sockets: IcmpSockets) -> Self {
+        match sockets {
+            IcmpSockets::Auto => Self::Any,
+            IcmpSockets::Raw => Self::Raw,
+            IcmpSockets::Datagram => Self::Datagram,
+        }
+    }
+}
+
 impl Default for ProbeSettings {
     fn default() -> Self {
         Self {
@@ -105,6 +140,9 @@ impl Default for ProbeSettings {
             docker: CommandChecks::Off,
             docker_host: "unix:///var/run/docker.sock".to_owned(),
             scripts: CommandChecks::Off,
+            // Longer than a name server takes to restart. (P118)
+            hold_addresses: Duration::from_secs(60),
+            icmp: IcmpSockets::Auto,
             https_ca_file: None,
             https_ca_path: None,
             https_cert_file: None,
