@@ -17,8 +17,9 @@ pub(super) const KIND: Kind = Kind {
 
 fn made(definition: &CheckDefinition, timeout: Duration) -> Result<Definition, DefinitionError> {
     let check = H2PingCheck::new(&definition.h2ping)?.with_timeout(timeout);
-    // Consul's default is TLS.
-    let check = if definition.h2ping_use_tls.unwrap_or(true) {
+    // TLS is the default of an agent's own checks. In the catalog the field is what the
+    // registration said, and a server leaves it out of its answer if that is false.
+    let check = if definition.h2ping_use_tls == Some(true) {
         check.with_tls(tls(definition))?
     } else {
         check

@@ -258,13 +258,19 @@ mod tests {
         assert_eq!(plain, expected.into());
 
         let ping = as_probe(
-            r#"{"Definition":{"H2PING":"a:1","TLSSkipVerify":true,"TLSServerName":"b.test"}}"#,
+            r#"{"Definition":{"H2PING":"a:1","H2PingUseTLS":true,"TLSSkipVerify":true,
+                "TLSServerName":"b.test"}}"#,
         );
         let expected = evenkeel_probe::H2PingCheck::new("a:1").unwrap();
         let expected = expected.with_timeout(TIMEOUT);
         assert_eq!(ping, expected.clone().with_tls(tls()).unwrap().into());
-        let plain = as_probe(r#"{"Definition":{"H2PING":"a:1","H2PingUseTLS":false}}"#);
-        assert_eq!(plain, expected.into());
+        for plain in [
+            r#"{"Definition":{"H2PING":"a:1","H2PingUseTLS":false}}"#,
+            // So a server says the same.
+            r#"{"Definition":{"H2PING":"a:1"}}"#,
+        ] {
+            assert_eq!(as_probe(plain), expected.clone().into(), "{plain}");
+        }
 
         let docker = as_probe(
             r#"{"Definition":{"DockerContainerID":"web","Shell":"/bin/bash","ScriptArgs":["x","y z"],

@@ -32,7 +32,7 @@ fn example(field: &str) -> (Value, Value) {
         "TCP" | "UDP" | "GRPC" | "H2PING" => (json!("b.test:1"), json!({})),
         "TCPUseTLS" => (json!(true), json!({"TCP": "a.test:1"})),
         "GRPCUseTLS" => (json!(true), json!({"GRPC": "a.test:1"})),
-        "H2PingUseTLS" => (json!(false), json!({"H2PING": "a.test:1"})),
+        "H2PingUseTLS" => (json!(true), json!({"H2PING": "a.test:1"})),
         "ScriptArgs" => (json!(["true"]), json!({})),
         "TTL" => (json!("30s"), json!({})),
         "DockerContainerID" => (json!("b"), json!({"ScriptArgs": ["true"]})),
