@@ -5,6 +5,7 @@
 //! * [`Envoy`]: a real Envoy with a bootstrap of the test's, [`Origin`]s for it
 //!   to call and a [`Caller`] to call it.
 //! * `Docker`: a real Docker Engine of its own, with one image (Unix).
+//! * `GrpcHealth`: a gRPC server with the health service (feature `grpc`).
 //! * [`Stub`]: an HTTP server that does what a real one cannot be made to do:
 //!   cut answers, garbage, endless bodies, silence.
 //! * [`Wire`]: a relay between two of them that a test cuts and mends.
@@ -23,6 +24,8 @@ mod consul;
 #[cfg(unix)]
 mod docker;
 mod envoy;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod http;
 mod origin;
 mod process;
@@ -34,6 +37,8 @@ pub use consul::{Builder, Consul, consul_binary};
 #[cfg(unix)]
 pub use docker::Docker;
 pub use envoy::{Envoy, envoy_binary, filled};
+#[cfg(feature = "grpc")]
+pub use grpc::GrpcHealth;
 pub use http::request;
 pub use origin::{Caller, Origin};
 pub use stub::{Reply, Request, Stub};

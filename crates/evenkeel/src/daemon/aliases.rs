@@ -115,21 +115,13 @@ impl Aliases {
     }
 
     /// What the others make of `alias`; `status` tells the released one of a
-    /// check. `absent` is what it means that the target has no checks that are
-    /// known here.
+    /// check. `None` if the target has no checks that are known here.
     pub(super) fn finding(
         &self,
         alias: &CheckId,
-        absent: Outcome,
         status: impl Fn(&CheckId) -> Option<Status>,
-    ) -> Finding {
-        let Some(target) = self.targets.get(alias) else {
-            return Finding {
-                outcome: Outcome::Unprobed,
-                output: "not an alias".to_owned(),
-            };
-        };
-        let node = &target.node;
+    ) -> Option<Finding> {
+        let target = self.targets.get(alias)?;
         let service = &*target.service;
         let is_known = if service.is_empty() {
             self.members.contains_key(&looked_at(alias, target))
@@ -137,39 +129,57 @@ impl Aliases {
             self.seen_by(alias).any(|seen| seen.service_id() == service)
         };
         if !is_known {
-            let what = if service.is_empty() {
-                format!("node {node} has no checks")
-            } else {
-                format!("service {service} has no checks on node {node}")
-            };
-            return Finding {
-                outcome: absent,
-                output: what,
-            };
+            return None;
         }
         let in_circle = self.circle.contains(alias);
-        let worst = self
+        let seen = self
             .seen_by(alias)
             .filter(|seen| !(in_circle && self.circle.contains(*seen)))
-            .filter_map(|seen| Some((status(seen)?, seen)))
-            // The same one of several each time.
-            .max_by(|(a, one), (b, other)| a.cmp(b).then_with(|| other.cmp(one)));
-        let (status, output) = match worst {
-            None | Some((Status::Passing, _)) => {
-                (Status::Passing, "all aliased checks are passing".to_owned())
-            }
-            Some((status, seen)) => {
-                let check = seen.check_id();
-                (
-                    status,
-                    format!("aliased check \"{check}\" is {}", status.as_str()),
-                )
-            }
-        };
-        Finding {
-            outcome: Outcome::Observed(status.into()),
-            output,
+            .filter_map(|seen| Some((status(seen)?, seen.check_id())));
+        Some(worst(seen))
+    }
+
+    /// What it means for `alias` that its target has no checks anywhere.
+    pub(super) fn absent(&self, alias: &CheckId) -> Finding {
+        match self.targets.get(alias) {
+            Some(target) => absent(target),
+            None => Finding {
+                outcome: Outcome::Unprobed,
+                output: "not an alias".to_owned(),
+            },
         }
+    }
+}
+
+/// The worst of these checks, each with its id.
+pub(super) fn worst<'a>(checks: impl Iterator<Item = (Status, &'a str)>) -> Finding {
+    // The same one of several each time.
+    let worst = checks.max_by(|(a, one), (b, other)| a.cmp(b).then_with(|| other.cmp(one)));
+    let (status, output) = match worst {
+        None | Some((Status::Passing, _)) => {
+            (Status::Passing, "all aliased checks are passing".to_owned())
+        }
+        Some((status, check)) => (
+            status,
+            format!("aliased check \"{check}\" is {}", status.as_str()),
+        ),
+    };
+    Finding {
+        outcome: Outcome::Observed(status.into()),
+        output,
+    }
+}
+
+/// There is nothing that could be well.
+pub(super) fn absent(target: &Aliased) -> Finding {
+    let node = &target.node;
+    let output = match &*target.service {
+        "" => format!("node {node} has no checks"),
+        service => format!("service {service} has no checks on node {node}"),
+    };
+    Finding {
+        outcome: Outcome::Observed(Status::Critical.into()),
+        output,
     }
 }
 
@@ -216,11 +226,11 @@ mod tests {
         alias: &CheckId,
         statuses: &[(CheckId, Status)],
     ) -> (Outcome, String) {
-        let critical = Outcome::Observed(Status::Critical.into());
-        let finding = aliases.finding(alias, critical, |id| {
+        let finding = aliases.finding(alias, |id| {
             let known = statuses.iter().find(|(known, _)| known == id);
             known.map(|(_, status)| *status)
         });
+        let finding = finding.unwrap_or_else(|| aliases.absent(alias));
         (finding.outcome, finding.output)
     }
 
@@ -314,7 +324,7 @@ mod tests {
                 asked += 1;
                 prop_assert!(asked < 10_000, "no end");
                 let known = |id: &CheckId| statuses.borrow().get(id).copied();
-                let Outcome::Observed(found) = aliases.finding(&alias, Outcome::Unprobed, known).outcome else {
+                let Some(Finding { outcome: Outcome::Observed(found), .. }) = aliases.finding(&alias, known) else {
                     continue;
                 };
                 if statuses.borrow_mut().insert(alias.clone(), found.status) != Some(found.status) {

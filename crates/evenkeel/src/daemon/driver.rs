@@ -17,6 +17,7 @@ use crate::daemon::Engine;
 use crate::daemon::aliases::Aliases;
 use crate::daemon::heartbeats::Heartbeats;
 use crate::daemon::leader::{LeaderWatch, Leadership};
+use crate::daemon::lookups::{LookedUp, Lookups};
 use crate::daemon::probing::{Found, Probing};
 use crate::daemon::readiness::{Condition, UNPROBED_RUN};
 use crate::daemon::reporting::Reporting;
@@ -47,6 +48,7 @@ pub(super) struct Inputs {
     pub(super) findings: mpsc::UnboundedReceiver<Found>,
     pub(super) written: mpsc::UnboundedReceiver<Done>,
     pub(super) leadership: mpsc::Receiver<Leadership>,
+    pub(super) looked_up: mpsc::UnboundedReceiver<LookedUp>,
     pub(super) questions: mpsc::Receiver<Question>,
     pub(super) saves: Saves,
     /// Checks whose released status is asked for; the answer goes to
@@ -62,6 +64,8 @@ pub(super) struct Driver {
     pub(super) probing: Probing,
     pub(super) writing: Writing,
     pub(super) leader: Option<LeaderWatch>,
+    /// Where aliases are asked for that look at nodes nobody watches here.
+    pub(super) lookups: Option<Lookups>,
     /// Notified when Consul is found to be well again.
     pub(super) well: Option<Arc<Notify>>,
     pub(super) reporting: Reporting,
@@ -140,6 +144,7 @@ impl Driver {
                 _ = inputs.written.recv_many(&mut outcomes, TURN) => Input::Outcomes,
                 Some(message) = inputs.catalog.recv(), if stop_by.is_none() => Input::Catalog(message),
                 Some(leadership) = inputs.leadership.recv() => Input::Leadership(leadership),
+                Some(found) = inputs.looked_up.recv() => Input::LookedUp(found),
                 Some(question) = inputs.questions.recv() => Input::Question(question),
                 Some(result) = inputs.saves.recv() => Input::Saved(result),
                 Some(checks) = inputs.statuses.recv() => Input::Statuses(checks),
@@ -175,6 +180,9 @@ impl Driver {
                 }
                 Input::Catalog(message) => self.take_catalog(now, message),
                 Input::Leadership(leadership) => self.take_leadership(now, leadership),
+                Input::LookedUp(LookedUp { ticket, finding }) => {
+                    self.engine.handle_observation(now, ticket, finding);
+                }
                 Input::Question(question) => self.answer(now, question),
                 Input::Saved(result) => self.saving.ended(&result),
                 Input::Statuses(checks) => {
@@ -223,10 +231,13 @@ impl Driver {
                         let finding = self.heartbeats.silent(&id, *silence, now);
                         self.engine.handle_observation(now, ticket, finding);
                     }
-                    Definition::Alias(_) => {
-                        let finding = self.alias_finding(&id);
-                        self.engine.handle_observation(now, ticket, finding);
-                    }
+                    Definition::Alias(target) => match (self.alias_finding(&id), &self.lookups) {
+                        (None, Some(lookups)) => lookups.start(ticket, &id, target),
+                        (found, _) => {
+                            let finding = found.unwrap_or_else(|| self.aliases.absent(&id));
+                            self.engine.handle_observation(now, ticket, finding);
+                        }
+                    },
                 },
                 Action::Write { writes } => self.writing.write(writes),
                 Action::Deregister {
@@ -241,22 +252,21 @@ impl Driver {
         }
     }
 
-    /// What an alias finds now. Of a target that this daemon does not watch nothing
-    /// is known, if there are other catalogs than a file of its own.
-    fn alias_finding(&self, alias: &CheckId) -> Finding {
-        let absent = if self.leader.is_some() {
-            Outcome::Unprobed
-        } else {
-            Outcome::Observed(evenkeel_threshold::Status::Critical.into())
-        };
+    /// What an alias finds now among the checks that are watched here.
+    fn alias_finding(&self, alias: &CheckId) -> Option<Finding> {
         let released = |id: &CheckId| self.engine.check(id).map(|check| check.reported());
-        self.aliases.finding(alias, absent, released)
+        self.aliases.finding(alias, released)
     }
 
     /// Something that an alias looks at has changed. It need not wait for its next
     /// turn if that changes what it finds.
     fn ask_alias(&mut self, now: Timestamp, alias: &CheckId) {
-        let finding = self.alias_finding(alias);
+        let finding = match (self.alias_finding(alias), &self.lookups) {
+            (Some(finding), _) => finding,
+            (None, None) => self.aliases.absent(alias),
+            // Consul is asked at its next turn.
+            (None, Some(_)) => return,
+        };
         let last = self
             .engine
             .check(alias)
@@ -721,6 +731,7 @@ enum Input {
     Outcomes,
     Catalog(CatalogMessage),
     Leadership(Leadership),
+    LookedUp(LookedUp),
     Question(Question),
     Saved(std::io::Result<()>),
     Statuses(Vec<CheckId>),

@@ -18,6 +18,7 @@ mod conversions;
 mod driver;
 mod heartbeats;
 mod leader;
+mod lookups;
 mod probing;
 mod readiness;
 mod reporting;

@@ -19,6 +19,7 @@ use crate::daemon::aliases::Aliases;
 use crate::daemon::driver::{Driver, Inputs, Known};
 use crate::daemon::heartbeats::Heartbeats;
 use crate::daemon::leader::LeaderWatch;
+use crate::daemon::lookups::Lookups;
 use crate::daemon::probing::Probing;
 use crate::daemon::readiness::Condition;
 use crate::daemon::reporting::Reporting;
@@ -184,6 +185,7 @@ impl Daemon {
         let settings = Arc::new(settings);
         let (changes, changed) = watch::channel(Arc::clone(&settings));
         let (sender, catalog) = mpsc::channel::<CatalogMessage>(1);
+        let mut lookups = None;
         let (running, target, leader, leadership, well, source) = match settings.catalog {
             Some(CatalogKind::File) => {
                 let mut tasks = JoinSet::new();
@@ -198,6 +200,7 @@ impl Daemon {
                 let client = consul_client::client(&settings.consul)?;
                 consul_client::greet(&client).await?;
                 let (leader, leadership) = LeaderWatch::start(client.clone());
+                lookups = Some(Lookups::new(client.clone(), settings.consul.consistency()));
                 let running =
                     catalog::consul::start(client.clone(), changed, sender, Arc::clone(&metrics));
                 let well = Arc::clone(&running.well);
@@ -219,6 +222,10 @@ impl Daemon {
             }
         };
 
+        let (lookups, looked_up) = match lookups {
+            Some((lookups, found)) => (Some(lookups), found),
+            None => (None, mpsc::unbounded_channel().1),
+        };
         let most = probes_at_once(settings.probe.max_concurrent);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let (mut probing, findings) = Probing::new(prober, most);
@@ -276,6 +283,7 @@ impl Daemon {
                 probing,
                 writing,
                 leader,
+                lookups,
                 well,
                 reporting,
                 saving,
@@ -293,6 +301,7 @@ impl Daemon {
                 findings,
                 written,
                 leadership,
+                looked_up,
                 questions,
                 saves,
                 statuses,

@@ -155,43 +155,6 @@ fn a_token_that_loses_its_rights_drops_no_check() {
     daemon.stop();
 }
 
-// P051: a kind that is not supported must not stay passing in silence.
-#[test]
-fn unsupported_kinds_are_reported() {
-    let Some(consul) = Consul::start("unsupported_kinds_are_reported") else {
-        return;
-    };
-    let dir = tempfile::tempdir().unwrap();
-    for (node, definition) in [
-        // Both are off until they are allowed.
-        ("script", json!({"ScriptArgs": ["true"], "Interval": "1s"})),
-        (
-            "docker",
-            json!({"DockerContainerID": "c", "Shell": "sh", "ScriptArgs": ["true"], "Interval": "1s"}),
-        ),
-    ] {
-        external(node, &definition).status("passing").put(&consul);
-    }
-    let daemon = TestDaemon::start(settings(&consul.address(), dir.path()));
-    eventually("the list is taken", || {
-        daemon.readiness().ready.then_some(())
-    });
-    let mut kinds: Vec<String> = daemon
-        .report()
-        .unsupported
-        .into_iter()
-        .map(|entry| entry.kind)
-        .collect();
-    kinds.sort();
-    assert_eq!(kinds, ["docker", "script"]);
-    for kind in kinds {
-        let series = format!("evenkeel_checks_unsupported{{kind=\"{kind}\"}}");
-        assert_eq!(daemon.metric(&series) as u64, 1);
-        assert_eq!(status(&consul, &kind).unwrap(), "passing");
-    }
-    daemon.stop();
-}
-
 // P053: neither is probed, and neither loses its definition by being written.
 #[test]
 fn a_ttl_is_reported_to_us_and_an_alias_follows() {

@@ -1,9 +1,12 @@
-use evenkeel_testkit::{Consul, eventually};
+use evenkeel::config::CommandChecks;
+use evenkeel_testkit::{Consul, Docker, GrpcHealth, eventually};
+use evenkeel_threshold::Status;
 use serde_json::{Value, json};
 
 use crate::catalog::{eventually_status, external, status};
 use crate::daemon::{TestDaemon, settings};
 use crate::targets::{Health, Targets};
+use crate::tls::Certificate;
 
 /// The check without what a status write may change. `Type` is derived by the
 /// server and lost by a transaction, with consul-esm too.
@@ -54,6 +57,164 @@ fn definitions_are_the_same_after_three_changes() {
     }
     assert!(
         daemon.metric("evenkeel_writes_total{way=\"register\",outcome=\"written\"}") as u64 >= 3
+    );
+    daemon.stop();
+}
+
+/// The definition as Consul writes it.
+fn definition_bytes(consul: &Consul, node: &str) -> String {
+    let (code, body) = consul.get(&format!("/v1/health/node/{node}"));
+    assert_eq!(code, 200, "{body}");
+    let (_, definition) = body.split_once("\"Definition\":").unwrap();
+    let (definition, _) = definition.split_once(",\"CreateIndex\":").unwrap();
+    definition.to_owned()
+}
+
+/// Makes a target well or ill.
+type Set<'a> = Box<dyn Fn(&TestDaemon, bool) + 'a>;
+
+/// A check of some kind with its target.
+struct Row<'a> {
+    node: &'static str,
+    definition: Value,
+    set: Set<'a>,
+}
+
+impl<'a> Row<'a> {
+    fn new(node: &'static str, definition: Value, set: impl Fn(&TestDaemon, bool) + 'a) -> Self {
+        let set = Box::new(set);
+        Self {
+            node,
+            definition,
+            set,
+        }
+    }
+}
+
+// P041, P053, P055: a transaction would lose the fields of all of these.
+#[test]
+fn the_other_kinds_are_probed_and_keep_their_definitions() {
+    let test = "the_other_kinds_are_probed_and_keep_their_definitions";
+    let Some(consul) = Consul::start(test) else {
+        return;
+    };
+    let docker = Docker::start(test);
+    let dir = tempfile::tempdir().unwrap();
+    let certificate = Certificate::of("127.0.0.1");
+    let (grpc, secure) = (
+        GrpcHealth::start(),
+        GrpcHealth::start_tls(&certificate.chain, &certificate.key),
+    );
+    let ill = dir.path().join("ill");
+    let mut rows = vec![
+        Row::new(
+            "grpc",
+            json!({"GRPC": format!("{}/", grpc.address()), "Interval": "1s", "Timeout": "5s"}),
+            |_, well| grpc.set_serving(well),
+        ),
+        Row::new(
+            "grpc-tls",
+            json!({"GRPC": secure.address(), "GRPCUseTLS": true, "Interval": "1s", "Timeout": "5s",
+                "DeregisterCriticalServiceAfter": "90m"}),
+            |_, well| secure.set_serving(well),
+        ),
+        Row::new(
+            "grpc-any-tls",
+            json!({"GRPC": secure.address(), "GRPCUseTLS": true, "TLSSkipVerify": true, "Interval": "1s"}),
+            |_, _| (),
+        ),
+        Row::new(
+            "script",
+            json!({"ScriptArgs": ["sh", "-c", "echo \"$0\"; ! test -e \"$1\"", "<a&b>", ill],
+                "OutputMaxSize": 100, "Interval": "1s", "Timeout": "5s"}),
+            |_, well| {
+                // The exit status 1 would be a warning.
+                if well {
+                    let _ = std::fs::remove_file(&ill);
+                } else {
+                    std::fs::write(&ill, "").unwrap();
+                }
+            },
+        ),
+        Row::new("ttl", json!({"TTL": "1h"}), |daemon, well| {
+            let status = if well {
+                Status::Passing
+            } else {
+                Status::Critical
+            };
+            eventually("the report is taken", || {
+                daemon.heartbeat("ttl-check", "ttl", status).then_some(())
+            });
+        }),
+        Row::new(
+            "alias",
+            json!({"AliasNode": "grpc", "AliasService": "grpc-service", "Interval": "1s"}),
+            |_, _| (),
+        ),
+    ];
+    let mut settings = settings(&consul.address(), dir.path());
+    settings.probe.scripts = CommandChecks::All;
+    settings.probe.https_ca_file = Some(certificate.ca_file(dir.path()));
+    if let Some(docker) = &docker {
+        docker.container("web");
+        settings.probe.docker = CommandChecks::All;
+        settings.probe.docker_host = docker.host();
+        rows.push(Row::new(
+            "docker",
+            json!({"DockerContainerID": "web", "ScriptArgs": ["sh", "-c", "exit 0"],
+                "Interval": "1s", "Timeout": "20s"}),
+            |_, well| {
+                if !well {
+                    docker.end("web");
+                } else if !docker.runs("web", "sleep") {
+                    let (code, said) = docker.ask("POST", "/containers/web/start", &[]);
+                    assert_eq!(code, 204, "{said}");
+                }
+            },
+        ));
+    }
+    for row in &rows {
+        external(row.node, &row.definition)
+            .notes("kept")
+            .put(&consul);
+    }
+    let now = |row: &Row<'_>| {
+        (
+            definition_bytes(&consul, row.node),
+            fixed_part(&consul, row.node),
+        )
+    };
+    let before: Vec<_> = rows.iter().map(now).collect();
+
+    let daemon = TestDaemon::start(settings);
+    for (well, wanted) in [(true, "passing"), (false, "critical"), (true, "passing")] {
+        for row in &rows {
+            (row.set)(&daemon, well);
+        }
+        for row in &rows {
+            let wanted = match (row.node, well) {
+                ("script", false) => "warning",
+                _ => wanted,
+            };
+            eventually_status(&consul, row.node, wanted);
+        }
+    }
+    for (row, before) in rows.iter().zip(before) {
+        assert_eq!(now(row), before, "{}", row.node);
+    }
+    let written = |way: &str| {
+        daemon.metric(&format!(
+            "evenkeel_writes_total{{way=\"{way}\",outcome=\"written\"}}"
+        )) as usize
+    };
+    assert!(written("register") > 3 * (rows.len() - 1));
+    assert_eq!(written("transaction"), 0);
+    assert_eq!(daemon.report().unsupported.len(), 0);
+    assert_eq!(
+        daemon.report().faults.len(),
+        0,
+        "{:?}",
+        daemon.report().faults
     );
     daemon.stop();
 }

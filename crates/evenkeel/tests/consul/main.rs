@@ -8,15 +8,19 @@
     reason = "allow-unwrap-in-tests does not know the helpers of an integration test"
 )]
 
+mod alias;
 mod catalog;
 mod changes;
 mod daemon;
 mod definitions;
 mod envoy;
 mod faults;
+mod newer;
 mod outage;
+mod reported;
 mod restart;
 mod storm;
 mod targets;
 mod thresholds;
+mod tls;
 mod zones;
