@@ -82,10 +82,21 @@ impl SystemResolver {
         }
         // Before the files are read, so that a change meanwhile is noticed later.
         let files = modified();
-        let snapshot = Arc::new(Snapshot {
-            hosts: Hosts::from_system().unwrap_or_default(),
-            dns: system_dns(),
-        });
+        let snapshot = match Hosts::from_system() {
+            Ok(hosts) => Arc::new(Snapshot {
+                hosts,
+                dns: system_dns(),
+            }),
+            // A name that is only there must not be taken for unknown.
+            Err(error) => Arc::new(Snapshot {
+                hosts: Hosts::default(),
+                dns: Err(format!("hosts: {error}")),
+            }),
+        };
+        if snapshot.dns.is_err() {
+            // It may be the want of a descriptor: no change of the files would end it.
+            return snapshot;
+        }
         *loaded = Some(Loaded {
             snapshot: snapshot.clone(),
             files,
