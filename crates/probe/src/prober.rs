@@ -122,7 +122,7 @@ pub(crate) struct Shared {
     pub(crate) docker: Option<crate::command::docker::Daemon>,
     /// Places for programs that run at once, if any may run.
     #[cfg(all(feature = "script", unix))]
-    pub(crate) scripts: Option<tokio::sync::Semaphore>,
+    pub(crate) scripts: Option<Arc<tokio::sync::Semaphore>>,
 }
 
 /// How many programs run at once on this machine.
@@ -171,7 +171,7 @@ impl Prober {
                 #[cfg(all(feature = "script", unix))]
                 scripts: settings
                     .scripts
-                    .then(|| tokio::sync::Semaphore::new(MAX_SCRIPTS)),
+                    .then(|| Arc::new(tokio::sync::Semaphore::new(MAX_SCRIPTS))),
             }),
         })
     }

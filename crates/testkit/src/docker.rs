@@ -1,4 +1,5 @@
 use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,6 +16,8 @@ pub struct Docker {
     programs: PathBuf,
     directory: tempfile::TempDir,
     process: Option<Child>,
+    /// A port of loopback that it listens on, too.
+    port: Option<u16>,
 }
 
 /// The version of the API that all engines from 20.10 to 28 speak.
@@ -34,8 +37,23 @@ impl Docker {
     ///
     /// # Panics
     /// With `CI=true`, if `EVENKEEL_DOCKER` is not set.
-    #[expect(clippy::print_stderr, reason = "a test that does nothing must say so")]
     pub fn start(test: &str) -> Option<Self> {
+        Self::start_with(test, None)
+    }
+
+    /// As [`start`](Self::start), and [`host`](Self::host) is a port of loopback.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    pub fn start_on_port(test: &str) -> Option<Self> {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = free.local_addr().expect("its address").port();
+        drop(free);
+        Self::start_with(test, Some(port))
+    }
+
+    #[expect(clippy::print_stderr, reason = "a test that does nothing must say so")]
+    fn start_with(test: &str, port: Option<u16>) -> Option<Self> {
         let skipped = |why: &str| {
             eprintln!("skipped: {test}: {why}");
             None
@@ -56,14 +74,22 @@ impl Docker {
             programs,
             directory,
             process: None,
+            port,
         };
         docker.launch();
         docker.import();
         Some(docker)
     }
 
-    /// Where it listens: `unix:///…`.
+    /// Where it listens: `unix:///…` or `tcp://…`.
     pub fn host(&self) -> String {
+        match self.port {
+            Some(port) => format!("tcp://127.0.0.1:{port}"),
+            None => self.local(),
+        }
+    }
+
+    fn local(&self) -> String {
         format!("unix://{}", self.socket().display())
     }
 
@@ -99,7 +125,10 @@ impl Docker {
             .arg("--pidfile")
             .arg(at("pid"))
             .arg("--host")
-            .arg(self.host())
+            .arg(self.local())
+            // Said so, it does not wait some seconds for second thoughts.
+            .args(self.port.map(|_| "--tls=false"))
+            .args(self.port.map(|_| format!("--host={}", self.host())))
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("the log"))
             .stderr(log)

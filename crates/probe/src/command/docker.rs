@@ -1,7 +1,7 @@
 //! A command in a Docker container.
 
 use std::collections::HashMap;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::{Ends, failed, verdict};
 use crate::capture::line;
 use crate::definition::DockerCheck;
-use crate::fault::{Failure, resource_cause};
+use crate::fault::{Failure, connect_cause, describe};
 use crate::kind::Kind;
 use crate::prober::{SettingsError, Shared};
 use crate::progress::Progress;
@@ -316,17 +316,19 @@ fn fault(what: &str, error: &Error) -> Failure {
     let mut deepest: &dyn std::error::Error = error;
     let mut cause = Cause::Docker;
     loop {
-        if let Some(error) = deepest.downcast_ref::<io::Error>() {
-            match resource_cause(error) {
-                Some(ours) => cause = ours,
-                None if error.kind() == ErrorKind::PermissionDenied => cause = Cause::Permission,
-                None => {}
-            }
+        if let Some(error) = deepest.downcast_ref::<io::Error>()
+            && let Some(ours) = connect_cause(error, false)
+        {
+            cause = ours;
         }
         match deepest.source() {
             Some(source) => deepest = source,
             None => break,
         }
     }
-    Failure::unprobed(cause, format!("{what}: {}", line(&deepest.to_string())))
+    let said = match deepest.downcast_ref() {
+        Some(error) => describe(error),
+        None => deepest.to_string(),
+    };
+    Failure::unprobed(cause, format!("{what}: {}", line(&said)))
 }

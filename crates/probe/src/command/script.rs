@@ -3,6 +3,8 @@
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -10,6 +12,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::{Ends, failed, verdict};
 use crate::definition::ScriptCheck;
@@ -60,12 +63,14 @@ async fn run(
         Cause::System,
         "too many scripts run already: context deadline exceeded".to_owned(),
     ));
-    let _place = places.acquire().await;
+    let Ok(place) = Arc::clone(places).acquire_owned().await else {
+        return Err(Failure::unprobed(Cause::System, "no more scripts are run"));
+    };
     progress.own_fault = Some((
         Cause::System,
         "starting the program: context deadline exceeded".to_owned(),
     ));
-    let mut running = start(check).await?;
+    let mut running = start(check, place).await?;
     progress.own_fault = None;
     progress.enter(Phase::Run);
     let said = progress
@@ -86,6 +91,8 @@ struct Running {
     /// `None` once it has been waited for.
     child: Option<Child>,
     output: Receiver,
+    /// Taken as long as this is there.
+    _place: OwnedSemaphorePermit,
 }
 
 /// The process group of a program; killed when dropped.
@@ -108,7 +115,10 @@ impl Drop for Group {
 
 /// Starts the program, off the runtime's thread: it may lie on a file system
 /// that hangs. Should the probe be over by then, the program is killed at once.
-async fn start(check: &ScriptCheck) -> Result<Running, Failure> {
+///
+/// The thread is one of its own: the runtime panics where it gets none for what
+/// blocks, as it does when there are too many processes.
+async fn start(check: &ScriptCheck, place: OwnedSemaphorePermit) -> Result<Running, Failure> {
     let (output, input) =
         io::pipe().map_err(|error| cannot(&error, "making a pipe for the output"))?;
     let errors = input
@@ -129,7 +139,7 @@ async fn start(check: &ScriptCheck) -> Result<Running, Failure> {
         .stderr(errors)
         .process_group(0)
         .kill_on_drop(true);
-    let starting = tokio::task::spawn_blocking(move || {
+    let spawn = move || {
         let child = command.spawn()?;
         let group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
         // The command holds the pipe's other end, which has to be the program's alone.
@@ -139,9 +149,20 @@ async fn start(check: &ScriptCheck) -> Result<Running, Failure> {
             group,
             child: Some(child),
             output,
+            _place: place,
         })
-    });
-    match starting.await {
+    };
+    let runtime = Handle::current();
+    let (tell, started) = oneshot::channel();
+    let thread = thread::Builder::new().name("script".to_owned());
+    thread
+        .spawn(move || {
+            let _runtime = runtime.enter();
+            // If nobody waits any more, the program goes with what is dropped here.
+            let _ = tell.send(spawn());
+        })
+        .map_err(|error| cannot(&error, "starting a thread"))?;
+    match started.await {
         Ok(started) => started.map_err(|error| cannot(&error, "fork/exec")),
         Err(_) => Err(Failure::unprobed(
             Cause::System,

@@ -146,6 +146,55 @@ async fn an_engine_that_goes_away_says_nothing_of_the_container() {
     assert_says(&report, "docker check web: ");
 }
 
+// P098, P100, P101
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_on_a_port_is_as_good_as_one_on_a_socket() {
+    let test = "an_engine_on_a_port_is_as_good_as_one_on_a_socket";
+    let Some(mut docker) = Docker::start_on_port(test) else {
+        return;
+    };
+    assert!(docker.host().starts_with("tcp://"));
+    let prober = prober(&docker.host());
+    docker.container("web");
+    for (code, status) in [(0, Passing), (1, Warning), (2, Critical)] {
+        let report = run_with(&prober, sh("web", &format!("echo said; exit {code}"))).await;
+        assert_status(&report, status);
+        assert_eq!(report.output, "said");
+    }
+    let hangs = sh("web", "echo begun; sleep 3000").with_timeout(SHORT);
+    let report = run_with(&prober, hangs).await;
+    assert_status(&report, Critical);
+    assert_says(&report, "context deadline exceeded Output: begun");
+
+    let begin = |argument: &'static str| {
+        let (prober, check) = (prober.clone(), sh("web", &format!("sleep {argument}")));
+        let running = tokio::spawn(async move { run_with(&prober, check).await });
+        tokio::task::block_in_place(|| {
+            evenkeel_testkit::eventually("the command runs", || {
+                docker.runs("web", argument).then_some(())
+            });
+        });
+        running
+    };
+    let running = begin("4000");
+    docker.end("web");
+    assert_status(&running.await.unwrap(), Critical);
+    let (status, said) = docker.ask("POST", "/containers/web/start", &[]);
+    assert_eq!(status, 204, "{said}");
+
+    let running = begin("5000");
+    docker.kill();
+    assert_unprobed(&running.await.unwrap(), Cause::Docker);
+    let report = run_with(&prober, sh("web", "exit 0")).await;
+    assert_unprobed(&report, Cause::Docker);
+    assert_says(&report, "docker check web: connect: ");
+    // And it is asked again when it is back.
+    tokio::task::block_in_place(|| docker.launch());
+    let (status, said) = docker.ask("POST", "/containers/web/start", &[]);
+    assert_eq!(status, 204, "{said}");
+    assert_status(&run_with(&prober, sh("web", "exit 0")).await, Passing);
+}
+
 // P100: an engine that hangs at one of its calls.
 #[tokio::test]
 async fn an_engine_that_does_not_answer_leaves_the_check_unprobed() {

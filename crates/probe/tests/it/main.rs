@@ -15,6 +15,15 @@ mod connect;
 mod dns;
 #[cfg(feature = "docker")]
 mod docker;
+#[cfg(all(
+    target_os = "linux",
+    feature = "docker",
+    feature = "grpc",
+    feature = "h2ping",
+    feature = "icmp",
+    feature = "script"
+))]
+mod exhausted;
 mod expect;
 mod expiry;
 #[cfg(feature = "grpc")]

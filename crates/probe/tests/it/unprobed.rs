@@ -3,8 +3,8 @@
 
 use std::process::Command;
 
-use evenkeel_probe::{Cause, Phase};
-use evenkeel_threshold::Status::{Critical, Passing};
+use evenkeel_probe::Cause;
+use evenkeel_threshold::Status::Critical;
 
 use crate::support::*;
 
@@ -12,7 +12,12 @@ const MARK: &str = "EVENKEEL_TEST_ALONE";
 
 /// Runs `test`, whose full name is `module::name` of the caller, alone in a
 /// new process after `setup` by a shell in it.
-fn alone(name: &str, unshare: Option<&str>, setup: &str, test: impl Future<Output = ()>) {
+pub(crate) fn alone(
+    name: &str,
+    unshare: Option<&str>,
+    setup: &str,
+    test: impl Future<Output = ()>,
+) {
     if std::env::var_os(MARK).is_some() {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -71,86 +76,6 @@ pub(crate) fn with_resolver_files(
          mount --bind /mnt/resolv.conf /etc/resolv.conf\nmount --bind /mnt/hosts /etc/hosts"
     );
     alone(name, Some("-nm"), &setup, test);
-}
-
-#[test]
-fn without_descriptors_nothing_is_said_of_the_target() {
-    // P128
-    alone(
-        "without_descriptors_nothing_is_said_of_the_target",
-        None,
-        "ulimit -n 64",
-        async {
-            let server = Server::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
-            let url = server.url();
-            let mut held = Vec::new();
-            while let Ok(file) = std::fs::File::open("/dev/null") {
-                held.push(file);
-            }
-            for report in [
-                run(http(&url)).await,
-                run(tcp(server.address)).await,
-                run(http(format!("http://localhost:{}/", server.address.port()))).await,
-                run(udp(server.address)).await,
-                run(dns(server.address)).await,
-                #[cfg(feature = "icmp")]
-                run(evenkeel_probe::IcmpCheck::new("127.0.0.1", Default::default()).unwrap()).await,
-            ] {
-                assert_unprobed(&report, Cause::Descriptors);
-                assert_says(&report, "too many open files");
-            }
-            held.truncate(10);
-            assert_status(&run(http(&url)).await, Passing);
-        },
-    );
-}
-
-#[test]
-fn without_source_ports_nothing_is_said_of_the_target() {
-    // P128
-    in_own_network(
-        "without_source_ports_nothing_is_said_of_the_target",
-        "echo '40000 40001' > /proc/sys/net/ipv4/ip_local_port_range",
-        async {
-            let server = Server::start_on("127.0.0.1:8080", |mut stream| async move {
-                until_closed(&mut stream).await;
-            })
-            .await;
-            let mut held = Vec::new();
-            for _ in 0..2 {
-                held.push(
-                    tokio::net::TcpStream::connect(server.address)
-                        .await
-                        .unwrap(),
-                );
-            }
-            let report = run(tcp(server.address)).await;
-            assert_unprobed(&report, Cause::SourcePorts);
-            assert_says(&report, "cannot assign requested address");
-            assert_eq!(report.failed_phase, Some(Phase::Connect));
-            // Datagrams have ports of their own.
-            let mut datagrams = Vec::new();
-            for _ in 0..2 {
-                datagrams.push(tokio::net::UdpSocket::bind("0.0.0.0:0").await.unwrap());
-            }
-            for report in [
-                run(udp(server.address)).await,
-                run(dns(server.address)).await,
-            ] {
-                assert_unprobed(&report, Cause::SourcePorts);
-                assert_says(&report, "address already in use");
-            }
-        },
-    );
-}
-
-fn udp(address: std::net::SocketAddr) -> evenkeel_probe::UdpCheck {
-    evenkeel_probe::UdpCheck::new(&address.to_string()).unwrap()
-}
-
-fn dns(address: std::net::SocketAddr) -> evenkeel_probe::DnsCheck {
-    let options = evenkeel_probe::DnsOptions::default();
-    evenkeel_probe::DnsCheck::new(&address.to_string(), "a.example", options).unwrap()
 }
 
 #[test]
