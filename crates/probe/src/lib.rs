@@ -68,6 +68,7 @@ mod http2;
 #[cfg(feature = "icmp")]
 mod icmp;
 mod kind;
+mod off_thread;
 mod policy;
 mod probe;
 mod prober;

@@ -4,7 +4,6 @@ use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -12,12 +11,13 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Ends, failed, verdict};
 use crate::definition::ScriptCheck;
 use crate::fault::{Failure, describe, resource_cause};
 use crate::kind::Kind;
+use crate::off_thread::off_thread;
 use crate::prober::Shared;
 use crate::progress::Progress;
 use crate::report::{Cause, Phase, Report};
@@ -115,9 +115,6 @@ impl Drop for Group {
 
 /// Starts the program, off the runtime's thread: it may lie on a file system
 /// that hangs. Should the probe be over by then, the program is killed at once.
-///
-/// The thread is one of its own: the runtime panics where it gets none for what
-/// blocks, as it does when there are too many processes.
 async fn start(check: &ScriptCheck, place: OwnedSemaphorePermit) -> Result<Running, Failure> {
     let (output, input) =
         io::pipe().map_err(|error| cannot(&error, "making a pipe for the output"))?;
@@ -152,23 +149,10 @@ async fn start(check: &ScriptCheck, place: OwnedSemaphorePermit) -> Result<Runni
             _place: place,
         })
     };
-    let runtime = Handle::current();
-    let (tell, started) = oneshot::channel();
-    let thread = thread::Builder::new().name("script".to_owned());
-    thread
-        .spawn(move || {
-            let _runtime = runtime.enter();
-            // If nobody waits any more, the program goes with what is dropped here.
-            let _ = tell.send(spawn());
-        })
-        .map_err(|error| cannot(&error, "starting a thread"))?;
-    match started.await {
-        Ok(started) => started.map_err(|error| cannot(&error, "fork/exec")),
-        Err(_) => Err(Failure::unprobed(
-            Cause::System,
-            "starting the program ended early",
-        )),
-    }
+    off_thread(spawn)
+        .await
+        .and_then(|started| started)
+        .map_err(|error| cannot(&error, "fork/exec"))
 }
 
 /// A program that is killed has to be waited for all the same.

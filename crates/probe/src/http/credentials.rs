@@ -12,6 +12,7 @@ use http::HeaderValue;
 
 use crate::definition::HttpCredentials;
 use crate::fault::{Failure, describe};
+use crate::off_thread::off_thread;
 use crate::progress::Progress;
 use crate::report::Cause;
 
@@ -49,7 +50,7 @@ impl CredentialFiles {
         progress.own_fault = Some((Cause::Credentials, fault("context deadline exceeded")));
         let turn = self.turn(path).lock_owned().await;
         let owned = path.to_owned();
-        let reading = tokio::task::spawn_blocking(move || {
+        let reading = off_thread(move || {
             let read = read(&owned);
             drop(turn);
             read
@@ -57,8 +58,8 @@ impl CredentialFiles {
         let text = match reading.await {
             Ok(Ok(text)) => text,
             Ok(Err(what)) => return Err(unprobed(&what)),
-            // It panicked, or the runtime is going down.
-            Err(_) => return Err(unprobed("reading ended early")),
+            // There are too many threads, or it panicked.
+            Err(error) => return Err(unprobed(&describe(&error))),
         };
         progress.own_fault = None;
         let (name, value) = match credentials {

@@ -29,6 +29,7 @@ pub(crate) use self::text::describe;
 use crate::clock::WallClock;
 use crate::definition::{CertificateDays, Host, TlsOptions, is_set};
 use crate::fault::Failure;
+use crate::off_thread::off_thread;
 use crate::progress::Progress;
 use crate::report::{Cause, Phase};
 
@@ -187,7 +188,7 @@ impl TlsConfigs {
         }
         let turn = slot.turn.clone().lock_owned().await;
         let clock = self.clock.clone();
-        let looking = tokio::task::spawn_blocking(move || {
+        let looking = off_thread(move || {
             let ready = slot.refresh(&key, clock);
             drop(turn);
             ready
@@ -196,10 +197,13 @@ impl TlsConfigs {
             Ok(result) => {
                 result.map_err(|fault| Failure::unprobed(Cause::TlsFiles, format!("tls: {fault}")))
             }
-            // It panicked, or the runtime is going down.
-            Err(_) => Err(Failure::unprobed(
-                Cause::System,
-                "tls: reading certificate files ended early",
+            // There are too many threads, or it panicked.
+            Err(error) => Err(Failure::unprobed(
+                Cause::TlsFiles,
+                format!(
+                    "tls: reading certificate files: {}",
+                    crate::fault::describe(&error)
+                ),
             )),
         }
     }

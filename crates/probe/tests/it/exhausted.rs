@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 
 use evenkeel_probe::{
     Cause, Definition, DnsCheck, DnsOptions, DnsTransport, DockerCheck, GrpcCheck, H2PingCheck,
-    IcmpCheck, IcmpOptions, Phase, Prober, ProberSettings, ScriptCheck, TlsOptions, UdpCheck,
+    HttpTransport, HttpVersion, IcmpCheck, IcmpOptions, Phase, Prober, ProberSettings, ScriptCheck,
+    TlsCheck, TlsOptions, UdpCheck,
 };
 use evenkeel_threshold::Status::Passing;
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -47,9 +48,30 @@ fn connecting(address: SocketAddr) -> Vec<Definition> {
     let text = address.to_string();
     let grpc = GrpcCheck::new(&text).unwrap();
     let ping = H2PingCheck::new(&text).unwrap();
+    let by = |transport| {
+        let check = http(format!("http://{text}/")).with_transport(transport);
+        Definition::from(check.unwrap())
+    };
     vec![
         tcp(address).into(),
         tcp(address).with_tls(any_certificate()).unwrap().into(),
+        TlsCheck::new(&text)
+            .unwrap()
+            .with_tls(any_certificate())
+            .unwrap()
+            .into(),
+        by(HttpTransport {
+            version: HttpVersion::Http2,
+            ..HttpTransport::default()
+        }),
+        by(HttpTransport {
+            proxy: Some(format!("http://{text}")),
+            ..HttpTransport::default()
+        }),
+        by(HttpTransport {
+            reuse: true,
+            ..HttpTransport::default()
+        }),
         http(format!("http://{text}/")).into(),
         http(format!("https://{text}/")).into(),
         http(format!("http://localhost:{}/", address.port())).into(),
@@ -249,7 +271,15 @@ fn without_processes_nothing_is_said_of_the_target() {
         "without_processes_nothing_is_said_of_the_target",
         ALONE,
         async {
-            let prober = prober(SocketAddr::from(([127, 0, 0, 1], 9)));
+            let files = Files::new();
+            let tls = TlsOptions {
+                ca_file: files.write("ca.pem", &Ca::new("test CA").pem()),
+                ..TlsOptions::default()
+            };
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let secure = TlsCheck::new(&address.to_string()).unwrap();
+            let prober = prober(address);
             let at_most = |count: u64| {
                 let limit = Rlimit {
                     current: Some(count),
@@ -257,6 +287,10 @@ fn without_processes_nothing_is_said_of_the_target() {
                 };
                 setrlimit(Resource::Nproc, limit).unwrap();
             };
+            at_most(1);
+            let report = run_with(&prober, secure.with_tls(tls).unwrap()).await;
+            assert_unprobed(&report, Cause::TlsFiles);
+            assert_says(&report, "resource temporarily unavailable");
             // Threads count too: with each one more, the start comes to another step.
             let mut unprobed = 0;
             for count in 1..10 {
