@@ -5,6 +5,8 @@
     reason = "allow-unwrap-in-tests does not know the helpers of an integration test"
 )]
 
+mod paused;
+
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -22,6 +24,11 @@ struct Process {
 impl Process {
     /// `limit`: how many files the process may have open.
     fn start(checks: &str, limit: Option<u32>) -> Self {
+        Self::start_with(checks, limit, &[])
+    }
+
+    /// With settings as `--set` takes them.
+    fn start_with(checks: &str, limit: Option<u32>, settings: &[String]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("checks.toml"), checks).unwrap();
         let log = std::fs::File::create(dir.path().join("log")).unwrap();
@@ -40,6 +47,7 @@ impl Process {
                 "admin.listen=unix:{}",
                 dir.path().join("admin.sock").display()
             ))
+            .args(settings.iter().flat_map(|setting| ["--set", setting]))
             .env_clear()
             .stdin(Stdio::null())
             .stdout(Stdio::null())
