@@ -1,7 +1,9 @@
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Weak;
 use std::time::Duration;
 
 use evenkeel_threshold::Status;
+use rustls::ClientConfig;
 use rustls_pki_types::UnixTime;
 use tokio::time::Instant;
 
@@ -52,6 +54,8 @@ pub(crate) struct Seen {
     pub(crate) certificate: Option<Certificate>,
     /// That one ends too soon.
     pub(crate) expiry: Option<Expiry>,
+    /// What the handshake was done with.
+    pub(crate) made_with: Weak<ClientConfig>,
 }
 
 impl Seen {
@@ -187,6 +191,17 @@ impl Progress {
             .is_none_or(|known| expiry.status > known.status)
         {
             *known = Some(expiry);
+        }
+    }
+
+    /// What was shown when the connection in use was made.
+    pub(crate) fn saw_before(&mut self, before: Seen) {
+        self.seen.get_or_insert_default().made_with = before.made_with;
+        if let Some(shown) = before.certificate {
+            self.saw(shown);
+        }
+        if let Some(expiry) = before.expiry {
+            self.ends_soon(expiry);
         }
     }
 

@@ -40,10 +40,24 @@ pub(super) async fn one_hop(
         && let Some(idle) = check.idle()
         && let Some(mut kept) = idle.take(shared.id, hop.url(), progress.family, shared.tls.now())
     {
-        progress.address = kept.address;
-        progress.seen = kept.seen.take().or(progress.seen.take());
-        if let Some(reply) = on_kept(&request, &mut kept.stream, progress).await? {
-            return end(request, reply, kept.stream, keep, progress).await;
+        let as_before = match &kept.seen {
+            Some(seen) => {
+                let made = &seen.made_with;
+                let tls = shared
+                    .tls
+                    .makes_the_same(made, check.tls(), alpn(way), progress);
+                tls.await?
+            }
+            None => true,
+        };
+        if as_before {
+            progress.address = kept.address;
+            if let Some(seen) = kept.seen.take() {
+                progress.saw_before(*seen);
+            }
+            if let Some(reply) = on_kept(&request, &mut kept.stream, progress).await? {
+                return end(request, reply, kept.stream, keep, progress).await;
+            }
         }
     }
     let (stream, is_http2) = open(check, way, hop, shared, progress).await?;

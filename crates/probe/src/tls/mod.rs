@@ -8,7 +8,7 @@ mod verify;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use rustls::client::danger::ServerCertVerifier;
@@ -219,6 +219,41 @@ impl TlsConfigs {
         slots.entry(key.clone()).or_default().clone()
     }
 
+    /// [`Self::get`], and if the time runs out on it, that is not the target's
+    /// fault.
+    async fn ready(
+        &self,
+        options: &TlsOptions,
+        alpn: Alpn,
+        progress: &mut Progress,
+    ) -> Result<Ready, Failure> {
+        progress.own_fault = Some((
+            Cause::TlsFiles,
+            "tls: reading certificate files: context deadline exceeded".to_owned(),
+        ));
+        let ready = self.get(options, alpn).await?;
+        progress.own_fault = None;
+        Ok(ready)
+    }
+
+    /// Whether a handshake would still be done with what `made` is, which one was
+    /// done with: not once a file has changed (P048).
+    pub(crate) async fn makes_the_same(
+        &self,
+        made: &Weak<ClientConfig>,
+        options: &TlsOptions,
+        alpn: Alpn,
+        progress: &mut Progress,
+    ) -> Result<bool, Failure> {
+        match self.ready(options, alpn, progress).await {
+            Ok(ready) => Ok(Weak::ptr_eq(made, &Arc::downgrade(&ready.config))),
+            Err(failure) => {
+                progress.enter(Phase::Tls);
+                Err(failure)
+            }
+        }
+    }
+
     /// A handshake with `host` on `stream`. The name that is sent and verified
     /// is the options' or the host itself, never another (P047, P091).
     pub(crate) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
@@ -230,13 +265,8 @@ impl TlsConfigs {
         progress: &mut Progress,
     ) -> Result<TlsStream<S>, Failure> {
         progress.enter(Phase::Tls);
-        // Should the time run out on it, it is not the target's fault.
-        progress.own_fault = Some((
-            Cause::TlsFiles,
-            "tls: reading certificate files: context deadline exceeded".to_owned(),
-        ));
-        let ready = self.get(options, alpn).await?;
-        progress.own_fault = None;
+        let ready = self.ready(options, alpn, progress).await?;
+        progress.seen.get_or_insert_default().made_with = Arc::downgrade(&ready.config);
         let name = server_name(host, options)?;
         let resumable = ready
             .sessions

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use evenkeel_probe::{
-    Cause, HttpCheck, Phase, Prober, ProberSettings, RedirectPolicy, TlsDefaults, TlsOptions,
+    Cause, Definition, HttpCheck, HttpTransport, Phase, Prober, ProberSettings, RedirectPolicy,
+    TlsDefaults, TlsOptions,
 };
 use evenkeel_threshold::Status::{Critical, Passing};
 use rcgen::{
@@ -437,6 +438,37 @@ async fn changed_files_are_used_by_the_next_probe() {
     assert_status(&run_with(&prober, check.clone()).await, Passing);
     // And again, now that nothing changes.
     assert_status(&run_with(&prober, check).await, Passing);
+}
+
+#[tokio::test]
+async fn a_kept_connection_is_given_up_when_a_file_has_changed() {
+    // P048
+    let files = Files::new();
+    let (ca, other) = (Ca::new("ours"), Ca::new("theirs"));
+    let pair = ca.issue(&named("s", &["127.0.0.1"]));
+    let (server, _told) = https(server_config(&pair, None)).await;
+    let transport = HttpTransport {
+        reuse: true,
+        ..HttpTransport::default()
+    };
+    let check = with_ca(&server, &files.write("ca.pem", &ca.pem()));
+    let check = Definition::from(check.with_transport(transport).unwrap());
+    let prober = Prober::new(ProberSettings::default()).unwrap();
+    let report = prober.run(&check).await;
+    assert_status(&report, Passing);
+    let report = prober.run(&check).await;
+    assert_status(&report, Passing);
+    assert_eq!(report.phases.connect, None);
+    files.write("ca.pem", &other.pem());
+    let report = prober.run(&check).await;
+    assert_status(&report, Critical);
+    assert_says(&report, "unknown authority");
+    files.write("ca.pem", &(other.pem() + &ca.pem()));
+    assert_status(&prober.run(&check).await, Passing);
+    std::fs::remove_file(files.path().join("ca.pem")).unwrap();
+    let report = prober.run(&check).await;
+    assert_unprobed(&report, Cause::TlsFiles);
+    assert_eq!(report.failed_phase, Some(Phase::Tls));
 }
 
 #[tokio::test]
