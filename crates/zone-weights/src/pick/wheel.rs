@@ -5,30 +5,38 @@ use super::table::part_of;
 
 /// Takes items in turn, each in proportion to its weight.
 ///
-/// A tree of halves: at each node a fixed part of the requests goes to the left,
-/// spread evenly over them, and the rest to the right. Which way the n-th request
-/// goes, and the how-many-th it is there, follows from n alone. After any number
-/// of requests the count at a node is off its share by at most half a request,
-/// at an item by at most half a request for each level above it (and less, since
-/// an error is divided like the requests).
+/// Items of the same weight are a class and take turns. Above the classes is a tree
+/// of halves: at each node a fixed part of the requests goes to the left, spread
+/// evenly over them, and the rest to the right. Which way the n-th request goes, and
+/// the how-many-th it is there, follows from n alone. After any number of requests
+/// the count at a node is off its share by at most half a request, at a class by at
+/// most half a request for each level above it (and less, since an error is divided
+/// like the requests), at an item by less than one more.
 #[derive(Debug)]
 pub(super) struct Wheel {
     /// For the node that divides at an index, the part of its left half in units
     /// of 2^-64. There is none at index 0.
     left: Box<[u64]>,
+    /// Where the items of each class begin; one more for the end of the last.
+    begins: Box<[u32]>,
+    /// Class by class.
+    items: Box<[u32]>,
 }
 
 impl Wheel {
-    /// Of weights that are not 0 and whose sum fits in 64 bits. `None` of no
-    /// weight.
+    /// Of weights that are not 0, whose sum fits in 64 bits, and of which there are
+    /// fewer than 2^32. `None` of no weight.
     pub(super) fn new(weights: impl ExactSizeIterator<Item = u64>) -> Option<Self> {
         if weights.len() == 0 {
             return None;
         }
-        let mut sums = Vec::with_capacity(weights.len() + 1);
-        sums.push(0_u64);
-        for weight in weights {
+        let mut ordered: Vec<(u64, u32)> = weights.zip(0..).collect();
+        ordered.sort_unstable();
+        let (mut sums, mut begins) = (alloc::vec![0_u64], alloc::vec![0_u32]);
+        for class in ordered.chunk_by(|one, other| one.0 == other.0) {
+            let weight: u64 = class.iter().map(|(weight, _)| weight).sum();
             sums.push(sums[sums.len() - 1] + weight);
+            begins.push(begins[begins.len() - 1] + class.len() as u32);
         }
         let mut left = alloc::vec![0; sums.len() - 1];
         let mut nodes = alloc::vec![(0, sums.len() - 1)];
@@ -39,7 +47,11 @@ impl Wheel {
                 nodes.extend([(low, middle), (middle, high)]);
             }
         }
-        Some(Self { left: left.into() })
+        Some(Self {
+            left: left.into(),
+            begins: begins.into(),
+            items: ordered.into_iter().map(|(_, item)| item).collect(),
+        })
     }
 
     /// The item of the n-th request, and the how-many-th of the item's it is;
@@ -49,20 +61,24 @@ impl Wheel {
         let (mut low, mut high, mut n) = (0, self.left.len(), n);
         while high - low > 1 {
             let middle = low.midpoint(high);
-            let part = u128::from(self.left[middle]);
+            let part = self.left[middle];
             // Rounded to the nearest; the product of 2^64 and 2^64 - 1 fits.
-            let to_the_left = |before: u128| (before * part + (1 << 63)) >> 64;
-            let before = to_the_left(u128::from(n));
-            let after = to_the_left(u128::from(n) + 1);
+            let before = u128::from(n) * u128::from(part) + (1 << 63);
             // Not more than n.
-            let left = before as u64;
-            if after > before {
+            let left = (before >> 64) as u64;
+            // Whether one more request is one more on the left.
+            if (before as u64).checked_add(part).is_none() {
                 (high, n) = (middle, left);
             } else {
                 (low, n) = (middle, n - left);
             }
         }
-        (low, n)
+        let (begin, end) = (self.begins[low], self.begins[low + 1]);
+        let (place, turn) = match u64::from(end - begin) {
+            1 => (0, n),
+            items => (n % items, n / items),
+        };
+        (self.items[begin as usize + place as usize] as usize, turn)
     }
 }
 
@@ -77,6 +93,8 @@ mod tests {
             alloc::vec![3, 1],
             alloc::vec![1, 2, 3, 4, 5, 6, 7],
             alloc::vec![1_000_000, 1, 1],
+            alloc::vec![2, 1, 2, 3, 1, 2, 2, 3],
+            alloc::vec![5; 100],
             (1..=100).collect(),
         ] {
             let total: u64 = weights.iter().sum();
