@@ -9,6 +9,8 @@
 //! * [`Stub`]: an HTTP server that does what a real one cannot be made to do:
 //!   cut answers, garbage, endless bodies, silence.
 //! * [`Wire`]: a relay between two of them that a test cuts and mends.
+//! * `Targets` (feature `targets`): what probes are aimed at, good and failing in
+//!   a chosen way: silent, slow, reset, in the wrong protocol.
 //! * [`eventually`]: waits for a condition under a generous deadline.
 //!
 //! Everything here blocks and uses threads, so that it works in tests with and
@@ -30,6 +32,8 @@ mod http;
 mod origin;
 mod process;
 mod stub;
+#[cfg(feature = "targets")]
+pub mod targets;
 mod wait;
 mod wire;
 
