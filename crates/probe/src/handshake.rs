@@ -76,7 +76,7 @@ async fn shake_hands(
         }
         None => {}
     }
-    tls::farewell(&mut stream).await?;
+    tls::farewell(&mut stream, progress.deadline).await?;
     if let Some(expiry) = progress.expiry() {
         text.push_str(", ");
         text.push_str(&expiry.text);

@@ -100,5 +100,5 @@ async fn with_tls(
     if !check.dialogue().is_empty() {
         hold(check.dialogue(), &mut stream, progress).await?;
     }
-    crate::tls::farewell(&mut stream).await
+    crate::tls::farewell(&mut stream, progress.deadline).await
 }

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
 use tokio_rustls::client::TlsStream;
 
 use super::describe;
@@ -11,11 +12,16 @@ use crate::fault::Failure;
 /// connection in order.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Says goodbye and listens to the end, but not for long. In TLS 1.3 the server
+/// Says goodbye and listens to the end, but not for long, nor past `deadline`:
+/// the handshake was good, and that is all that the probe's time was for. In TLS 1.3 the server
 /// judges the client's certificate after the client has ended its part of the
 /// handshake: only now does an alert tell that it was refused.
-pub(crate) async fn farewell(stream: &mut TlsStream<TcpStream>) -> Result<(), Failure> {
-    match tokio::time::timeout(FAREWELL, say_and_listen(stream)).await {
+pub(crate) async fn farewell(
+    stream: &mut TlsStream<TcpStream>,
+    deadline: Instant,
+) -> Result<(), Failure> {
+    let until = deadline.min(Instant::now() + FAREWELL);
+    match timeout_at(until, say_and_listen(stream)).await {
         Ok(result) => result,
         Err(_) => Ok(()),
     }
