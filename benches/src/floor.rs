@@ -1,26 +1,24 @@
 //! The physical limit, run as a program.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
-use crate::target::Target;
-
 /// CPU microseconds per probe of `probes` probes at `rate` a second, in turn
-/// over the first `addresses` of the target's addresses. `mode` is `http`,
-/// `tcp` or `tcp-rst`.
+/// over `addresses` addresses from `first` on. `mode` is one of those at the head
+/// of the source.
 ///
 /// # Errors
 /// It does not run, or a probe fails.
 pub fn cost(
     program: &Path,
     mode: &str,
-    target: &Target,
+    first: SocketAddr,
     addresses: u32,
     probes: u32,
     rate: u32,
 ) -> io::Result<f64> {
-    let first = target.address(0);
     let output = Command::new(program)
         .args([mode, &first.ip().to_string(), &addresses.to_string()])
         .args([first.port().into(), probes, rate].map(|number: u32| number.to_string()))

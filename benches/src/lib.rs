@@ -6,8 +6,11 @@
 //! Linux only, and in need of a C compiler as `cc`.
 
 pub mod cpu;
+pub mod daemon;
 pub mod floor;
 pub mod namespace;
 pub mod native;
+pub mod peers;
 pub mod process;
+pub mod quantiles;
 pub mod target;

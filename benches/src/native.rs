@@ -7,6 +7,9 @@ use std::{fs, io};
 /// The physical limit of a probe; see the head of its source.
 pub const FLOOR: &str = include_str!("../native/floor.c");
 
+/// The least that running a program takes; see the head of its source.
+pub const SPAWN: &str = include_str!("../native/spawn.c");
+
 /// The counting target; see the head of its source.
 pub const TARGET: &str = include_str!("../native/target.c");
 

@@ -21,17 +21,16 @@
     reason = "another process is measured, in the time of the world"
 )]
 
-mod daemon;
 mod definitions;
 mod measure;
 
 use std::error::Error;
 use std::net::Ipv4Addr;
 
+use evenkeel_benches::daemon::Daemon;
 use evenkeel_benches::target::Target;
 use evenkeel_benches::{namespace, native};
 
-use crate::daemon::Daemon;
 use crate::measure::Load;
 
 const BASE: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 0);

@@ -1,12 +1,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use evenkeel_benches::daemon::Daemon;
 use evenkeel_benches::target::Target;
 use evenkeel_benches::{floor, process};
 use serde_json::Value;
 
 use crate::Failable;
-use crate::daemon::Daemon;
 
 /// Intervals that pass between the first probe of every check and the
 /// measurement.
@@ -36,7 +36,7 @@ pub(crate) fn measure(
     let rate = (load.checks / load.interval).max(1);
     let limit = || {
         let probes = rate * load.seconds;
-        floor::cost(floor, kind, target, load.checks, probes, rate)
+        floor::cost(floor, kind, target.address(0), load.checks, probes, rate)
     };
     let before = limit()?;
 
