@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use evenkeel_benches::peers::{ADDRESSES, Peers};
+use evenkeel_benches::peers::Peers;
 use evenkeel_probe::{Definition, HttpCheck, Prober, ProberSettings, TcpCheck, TlsOptions};
 use rustls::client::Resumption;
 use rustls::crypto::ring;
@@ -16,6 +16,10 @@ use tokio_rustls::client::TlsStream;
 
 use crate::run::Run;
 use crate::{Contender, Failable};
+
+/// Few, so that a first round over all of them is short. At the rate of
+/// handshakes the ports of so many do not run out.
+const ADDRESSES: u32 = 250;
 
 /// HTTPS, beside the handshake and the exchange by the bare library.
 pub(crate) fn https(run: Run, peers: &Peers) -> Failable<Vec<Contender<'_>>> {
@@ -47,6 +51,7 @@ struct Names {
     rustls_resumed: &'static str,
     prober: &'static str,
     prober_trusting: &'static str,
+    prober_resumed: &'static str,
 }
 
 const HTTPS: Names = Names {
@@ -55,6 +60,7 @@ const HTTPS: Names = Names {
     rustls_resumed: "rustls https, resumed",
     prober: "prober https",
     prober_trusting: "prober https, no files",
+    prober_resumed: "prober https, resumed",
 };
 
 const TCP: Names = Names {
@@ -63,6 +69,7 @@ const TCP: Names = Names {
     rustls_resumed: "rustls tcp+tls, resumed",
     prober: "prober tcp+tls",
     prober_trusting: "prober tcp+tls, no files",
+    prober_resumed: "prober tcp+tls, resumed",
 };
 
 fn contenders<'a, F>(
@@ -100,17 +107,29 @@ where
         ca_file: peers.ca_file(),
         ..TlsOptions::default()
     };
+    let resuming = TlsOptions {
+        resumption: true,
+        ..verified.clone()
+    };
     let trusting = TlsOptions {
         skip_verify: true,
         ..TlsOptions::default()
     };
+    // A first handshake with each address is not counted where the next is resumed.
     let prober = |name, tls: &TlsOptions| {
         let definitions: Vec<Rc<Definition>> = addresses
             .iter()
             .map(|address| Ok(Rc::new(definition(*address, tls)?)))
             .collect::<Failable<_>>()?;
-        let prober = Prober::new(ProberSettings::default())?;
+        let first = tls.resumption.then_some(Run {
+            probes: ADDRESSES,
+            ..run
+        });
         Ok::<_, Box<dyn std::error::Error>>(Contender::new(name, move || {
+            let prober = Prober::new(ProberSettings::default())?;
+            if let Some(first) = first {
+                first.prober(&prober, &definitions)?;
+            }
             run.prober(&prober, &definitions)
         }))
     };
@@ -119,6 +138,7 @@ where
         prober(names.prober, &verified)?,
         prober(names.prober_trusting, &trusting)?,
         bare(names.rustls_resumed, Resumption::in_memory_sessions(256))?,
+        prober(names.prober_resumed, &resuming)?,
     ])
 }
 

@@ -13,7 +13,7 @@ use futures_util::StreamExt as _;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::{Ends, failed, verdict};
+use super::{Ends, failed, place, verdict};
 use crate::capture::line;
 use crate::definition::DockerCheck;
 use crate::fault::{Failure, connect_cause, describe};
@@ -183,11 +183,13 @@ async fn run(
     progress: &mut Progress,
 ) -> Result<Report, Failure> {
     progress.enter(Phase::Connect);
+    let _place = place(daemon.places.acquire(), check.timeout(), progress)
+        .await
+        .ok_or_else(|| Failure::unprobed(Cause::Docker, "too many commands run already"))?;
     progress.own_fault = Some((
         Cause::Docker,
-        "too many commands run already, or the Docker daemon does not answer: context deadline exceeded".to_owned(),
+        "the Docker daemon does not answer: context deadline exceeded".to_owned(),
     ));
-    let _place = daemon.places.acquire().await;
     let steps = Steps {
         daemon,
         each: check.timeout() / 2,

@@ -6,13 +6,30 @@ mod ends;
 #[cfg(all(feature = "script", unix))]
 pub(crate) mod script;
 
+use std::time::Duration;
+
 use evenkeel_threshold::Status;
+use tokio::sync::AcquireError;
+use tokio::time::timeout_at;
 
 pub(crate) use self::ends::Ends;
 use crate::fault::Failure;
 use crate::kind::outcome_of;
 use crate::progress::Progress;
 use crate::report::{Phase, Report};
+
+/// A place among those that run at once, for half of the probe's time at most.
+/// What has less than the other half to run in would be cut off for nothing, and
+/// thousands of those, begun at their deadlines, would be late together.
+async fn place<T>(
+    acquiring: impl Future<Output = Result<T, AcquireError>>,
+    timeout: Duration,
+    progress: &Progress,
+) -> Option<T> {
+    let until = progress.deadline - timeout / 2;
+    // The places are never closed.
+    timeout_at(until, acquiring).await.ok()?.ok()
+}
 
 /// What a command found, by its exit code, as Consul has it: Nagios' 3
 /// (unknown) is critical, as all codes above 1 are.

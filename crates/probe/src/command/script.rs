@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Ends, failed, verdict};
+use super::{Ends, failed, place, verdict};
 use crate::definition::ScriptCheck;
 use crate::fault::{Failure, describe, resource_cause};
 use crate::kind::Kind;
@@ -59,13 +59,10 @@ async fn run(
             "script checks are not enabled",
         ));
     };
-    progress.own_fault = Some((
-        Cause::System,
-        "too many scripts run already: context deadline exceeded".to_owned(),
-    ));
-    let Ok(place) = Arc::clone(places).acquire_owned().await else {
-        return Err(Failure::unprobed(Cause::System, "no more scripts are run"));
-    };
+    let acquiring = Arc::clone(places).acquire_owned();
+    let place = place(acquiring, check.timeout(), progress)
+        .await
+        .ok_or_else(|| Failure::unprobed(Cause::System, "too many scripts run already"))?;
     progress.own_fault = Some((
         Cause::System,
         "starting the program: context deadline exceeded".to_owned(),

@@ -190,3 +190,25 @@ fn what_cannot_be_a_command_is_refused() {
         assert!(sh("true").with_variable(name, "x").is_err());
     }
 }
+
+/// So many run at once; the rest is not the target's fault.
+#[tokio::test]
+async fn a_script_that_finds_no_place_is_unprobed_by_half_of_its_time() {
+    const PLACES: usize = 64;
+    let prober = prober();
+    let hangs = sh("sleep 1000").with_timeout(2 * SHORT);
+    let all = (0..PLACES + 8).map(|_| run_with(&prober, hangs.clone()));
+    let reports = futures_util::future::join_all(all).await;
+    let (waited, ran): (Vec<_>, Vec<_>) = reports
+        .iter()
+        .partition(|report| report.phases.run.is_none());
+    assert_eq!((ran.len(), waited.len()), (PLACES, 8));
+    for report in ran {
+        assert_status(report, Critical);
+    }
+    for report in waited {
+        assert_unprobed(report, Cause::System);
+        assert_says(report, "too many scripts run already");
+        assert!(report.took < 2 * SHORT, "{report:?}");
+    }
+}

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use evenkeel_probe::{
-    Definition, DnsCheck, DnsOptions, DnsTransport, Expected, HttpCheck, Phase, Prober,
-    ProberSettings, Resolve, ResolveError, TcpCheck, TlsOptions, UdpCheck,
+    Definition, DnsCheck, DnsOptions, DnsTransport, Expected, HttpCheck, HttpTransport, Phase,
+    Prober, ProberSettings, Resolve, ResolveError, TcpCheck, TlsCheck, TlsOptions, UdpCheck,
 };
 use evenkeel_testkit::targets::{Conduct, Datagrams, Said, Targets};
 use evenkeel_threshold::Status;
@@ -147,8 +147,10 @@ pub(crate) fn all(targets: &Targets) -> Vec<Kind> {
     vec![
         http(targets),
         https(targets),
+        ways(targets),
         tcp(targets),
         tcp_tls(targets),
+        tls(targets),
         udp(targets),
         dns(targets),
         #[cfg(feature = "icmp")]
@@ -327,6 +329,141 @@ fn https(targets: &Targets) -> Kind {
         .with("dropped reading files", with(&tls, good, LONG), Dropped(6));
     kind.has_threads = true;
     kind
+}
+
+/// HTTP otherwise than over a new connection of TCP and in its first version.
+fn ways(targets: &Targets) -> Kind {
+    let check = |url: &str, timeout, transport| {
+        let check = HttpCheck::new(url).unwrap().with_timeout(timeout);
+        let tls = TlsOptions {
+            skip_verify: true,
+            ..TlsOptions::default()
+        };
+        check
+            .with_tls(tls)
+            .unwrap()
+            .with_transport(transport)
+            .unwrap()
+    };
+    let url = |scheme: &str, at: SocketAddr| format!("{scheme}://{at}/");
+    let reused = || HttpTransport {
+        reuse: true,
+        ..HttpTransport::default()
+    };
+    let by = |proxy: SocketAddr| HttpTransport {
+        proxy: Some(url("http", proxy)),
+        ..HttpTransport::default()
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("socket");
+    targets.unix(&socket, answer(OK));
+    let on_socket = HttpTransport {
+        unix_socket: Some(socket),
+        ..HttpTransport::default()
+    };
+    let patient = targets.tcp(Conduct::Answers(OK.into()));
+    let patient_tls = targets.tls(Conduct::Answers(OK.into()));
+    let hasty = targets.tcp(Conduct::AnswerAndClose(OK.into()));
+    let silent = targets.tcp(Conduct::Silent);
+    let mut kind = Kind::new("http ways")
+        .with(
+            "reused",
+            check(&url("http", patient), LONG, reused()),
+            At(PASSING, None),
+        )
+        .with(
+            "reused TLS",
+            check(&url("https", patient_tls), LONG, reused()),
+            At(PASSING, None),
+        )
+        .with(
+            "closed meanwhile",
+            check(&url("http", hasty), LONG, reused()),
+            At(PASSING, None),
+        )
+        .with(
+            "by a proxy",
+            check("http://web.test/", LONG, by(patient)),
+            At(PASSING, None),
+        )
+        .with(
+            "silent proxy",
+            check("https://web.test/", SHORT, by(silent)),
+            At(CRITICAL, Some(Connect)),
+        )
+        .with(
+            "unix",
+            check("http://web.test/", LONG, on_socket.clone()),
+            At(PASSING, None),
+        )
+        .with(
+            "dropped reused",
+            check(&url("http", patient), LONG, reused()),
+            Dropped(5),
+        )
+        .with(
+            "dropped unix",
+            check("http://web.test/", LONG, on_socket),
+            Dropped(5),
+        );
+    #[cfg(feature = "http2")]
+    {
+        use evenkeel_probe::HttpVersion;
+        use evenkeel_testkit::targets::Calls;
+        let http2 = || HttpTransport {
+            version: HttpVersion::Http2,
+            ..HttpTransport::default()
+        };
+        let good = url("https", targets.tls(Conduct::Http2(Calls::Serving)));
+        let unanswered = url("https", targets.tls(Conduct::Http2(Calls::Unanswered)));
+        kind = kind
+            .with("HTTP/2", check(&good, LONG, http2()), At(PASSING, None))
+            .with(
+                "HTTP/2 unanswered",
+                check(&unanswered, Duration::from_millis(300), http2()),
+                At(CRITICAL, Some(FirstByte)),
+            )
+            .with("HTTP/2 dropped", check(&good, LONG, http2()), Dropped(8));
+    }
+    // The socket's directory lasts as long as the kind.
+    kind.prober = Box::new(move || {
+        assert!(directory.path().exists());
+        Prober::new(settings()).unwrap()
+    });
+    // Sessions and whatever else TLS keeps by thread.
+    kind.has_threads = true;
+    kind
+}
+
+fn tls(targets: &Targets) -> Kind {
+    let check = |at: SocketAddr, timeout, resumption| {
+        let tls = TlsOptions {
+            skip_verify: true,
+            resumption,
+            ..TlsOptions::default()
+        };
+        let check = TlsCheck::new(&at.to_string()).unwrap();
+        check.with_timeout(timeout).with_tls(tls).unwrap()
+    };
+    let good = targets.tls(Conduct::Silent);
+    let silent = targets.tcp(Conduct::Silent);
+    let reset = targets.tcp(Conduct::Reset);
+    Kind::new("tls")
+        .with("good", check(good, LONG, false), At(PASSING, None))
+        .with("resumed", check(good, LONG, true), At(PASSING, None))
+        .with(
+            "silent",
+            check(silent, SHORT, false),
+            At(CRITICAL, Some(Tls)),
+        )
+        .with("reset", check(reset, LONG, true), At(CRITICAL, Some(Tls)))
+        .with(
+            "refused",
+            check(targets.closed(), LONG, false),
+            At(CRITICAL, Some(Connect)),
+        )
+        .with("dropped", check(good, LONG, false), Dropped(6))
+        .with("dropped resumed", check(good, LONG, true), Dropped(6))
 }
 
 fn tcp(targets: &Targets) -> Kind {

@@ -20,6 +20,8 @@ pub enum Conduct {
     Reset,
     /// Answers to whatever comes, once, and closes after the client has.
     Answer(Cow<'static, [u8]>),
+    /// Answers to whatever comes, each time, and closes after the client has.
+    Answers(Cow<'static, [u8]>),
     /// As `Answer`, but the connection is reset after the answer.
     AnswerAndReset(Cow<'static, [u8]>),
     /// As `Answer`, but the server closes first.
@@ -77,6 +79,13 @@ pub(super) async fn run<S: Stream>(conduct: Conduct, mut stream: S) {
         Conduct::Answer(answer) => {
             say(&mut stream, &answer).await;
             until_closed(&mut stream).await;
+        }
+        Conduct::Answers(answer) => {
+            let mut sink = [0; 4096];
+            while let Ok(1..) = stream.read(&mut sink).await {
+                let _ = stream.write_all(&answer).await;
+                let _ = stream.flush().await;
+            }
         }
         Conduct::AnswerAndReset(answer) => {
             say(&mut stream, &answer).await;

@@ -16,6 +16,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
+use rustls::server::ServerSessionMemoryCache;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, UdpSocket, UnixListener};
 use tokio::runtime::Runtime;
@@ -302,6 +303,8 @@ fn acceptor(ca_file: &Path) -> TlsAcceptor {
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], key)
         .expect("a configuration");
+    // As many sessions as a client of thousands of addresses wants to take up again.
+    config.session_storage = ServerSessionMemoryCache::new(16 * 1024);
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     TlsAcceptor::from(Arc::new(config))
 }
