@@ -411,7 +411,8 @@ mod tests {
                 return Ok(());
             };
             RIG.with(|rig| rig.runtime.block_on(async {
-                let stay = Stay::new(None, Arc::new(tokio::sync::Semaphore::new(1)));
+                let places = Arc::new(tokio::sync::Semaphore::new(1));
+                let stay = Stay::new(None, Arc::clone(&places), places);
                 let answer = zones(&rig.handle, &stay, &path, &request).await;
                 let status = answer.status();
                 let streams = answer.headers()[CONTENT_TYPE] == "text/event-stream";
