@@ -4,6 +4,7 @@
 //!   its own, killed and started again as a test wants, gone when the test is.
 //! * [`Envoy`]: a real Envoy with a bootstrap of the test's, [`Origin`]s for it
 //!   to call and a [`Caller`] to call it.
+//! * [`Nginx`]: a real nginx with servers that the test describes.
 //! * `Docker`: a real Docker Engine of its own, with one image (Unix).
 //! * `GrpcHealth`: a gRPC server with the health service (feature `grpc`).
 //! * [`Stub`]: an HTTP server that does what a real one cannot be made to do:
@@ -29,6 +30,7 @@ mod envoy;
 #[cfg(feature = "grpc")]
 mod grpc;
 mod http;
+mod nginx;
 mod origin;
 mod process;
 mod stub;
@@ -44,6 +46,7 @@ pub use envoy::{Envoy, envoy_binary, filled};
 #[cfg(feature = "grpc")]
 pub use grpc::GrpcHealth;
 pub use http::request;
+pub use nginx::Nginx;
 pub use origin::{Caller, Origin};
 pub use stub::{Reply, Request, Stub};
 pub use wait::{eventually, wait_for};
