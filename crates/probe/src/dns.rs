@@ -169,7 +169,10 @@ impl Question {
                 .ok_or_else(|| Failure::critical("tcp: what came is no answer to the question")),
             Ok(Err(error)) => {
                 let error: io::Error = error;
-                Err(Failure::critical(format!("tcp: {}", describe(&error))))
+                Err(Failure::critical(format!(
+                    "tcp: no answer: {}",
+                    describe(&error)
+                )))
             }
             Err(_) => Err(Failure::critical(
                 "tcp: no answer: context deadline exceeded",

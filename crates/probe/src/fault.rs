@@ -112,6 +112,11 @@ pub(crate) fn describe(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return "EOF".to_owned();
     }
+    // Who writes once more after the reset is told this instead. Which of both it is depends on
+    // moments, and the text is not to.
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return "connection reset by peer".to_owned();
+    }
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut chars = text.chars();

@@ -108,6 +108,10 @@ fn io_text(error: &io::Error) -> String {
         None if error.kind() == io::ErrorKind::ConnectionReset => {
             "http2: connection reset by peer".to_owned()
         }
+        // The library's own word for the end of the connection.
+        None if text.starts_with("stream closed because of a broken pipe") => {
+            "http2: the server closed the connection".to_owned()
+        }
         None => format!("http2: {}", describe(error)),
     }
 }

@@ -2,17 +2,18 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bollard::Docker;
 use bollard::errors::Error;
 use bollard::exec::{CreateExecOptions, StartExecResults};
 use bollard::models::ExecInspectResponse;
-use bollard::{API_DEFAULT_VERSION, Docker};
 use futures_util::StreamExt as _;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use super::api::{self, Host};
 use super::{Ends, failed, place, verdict};
 use crate::capture::line;
 use crate::definition::DockerCheck;
@@ -32,11 +33,11 @@ const LOOKS: Duration = Duration::from_secs(1);
 /// How long output is waited for once the command has ended.
 const REST: Duration = Duration::from_millis(100);
 
+/// The first step, the only one that is not about a container.
+const CONNECT: &str = "connect";
+
 /// The most commands that are remembered to be still running.
 const MAX_LEFT: usize = 4096;
-
-/// The daemon's own limit, in seconds, on the client; a probe's is shorter.
-const CLIENT_TIMEOUT: u64 = 24 * 60 * 60;
 
 impl Kind for DockerCheck {
     fn timeout(&self) -> Duration {
@@ -64,7 +65,7 @@ impl Kind for DockerCheck {
 
 /// A Docker daemon, as all checks share it.
 pub(crate) struct Daemon {
-    host: Host,
+    host: Arc<Host>,
     /// Made at the first probe: the daemon may be away when we start.
     client: Mutex<Option<Docker>>,
     places: Semaphore,
@@ -76,23 +77,16 @@ pub(crate) struct Daemon {
 /// Who started a command.
 type Key = DockerCheck;
 
-enum Host {
-    Unix(String),
-    Tcp(String),
-}
-
 impl Daemon {
     /// The daemon at `host`, which is `unix:///path` or `tcp://host:port`.
     pub(crate) fn new(host: &str) -> Result<Self, SettingsError> {
         let host = match host.split_once("://") {
             Some(("unix", path)) if path.starts_with('/') => Host::Unix(path.to_owned()),
-            Some(("tcp" | "http", address)) if !address.is_empty() => {
-                Host::Tcp(format!("http://{address}"))
-            }
+            Some(("tcp" | "http", address)) if !address.is_empty() => Host::Tcp(address.to_owned()),
             _ => return Err(SettingsError::DockerHost),
         };
         Ok(Self {
-            host,
+            host: Arc::new(host),
             client: Mutex::default(),
             places: Semaphore::new(PLACES),
             left: Mutex::default(),
@@ -105,12 +99,7 @@ impl Daemon {
         if let Some(client) = known {
             return Ok(client);
         }
-        let client = match &self.host {
-            Host::Unix(path) => {
-                Docker::connect_with_unix(path, CLIENT_TIMEOUT, API_DEFAULT_VERSION)?
-            }
-            Host::Tcp(url) => Docker::connect_with_http(url, CLIENT_TIMEOUT, API_DEFAULT_VERSION)?,
-        };
+        let client = api::client(&self.host)?;
         let client = client.negotiate_version().await?;
         *lock(&self.client) = Some(client.clone());
         Ok(client)
@@ -194,7 +183,7 @@ async fn run(
         daemon,
         each: check.timeout() / 2,
     };
-    let client = steps.take("connect", daemon.client()).await?;
+    let client = steps.take(CONNECT, daemon.client()).await?;
     not_running_still(check, daemon, &client, &steps).await?;
 
     let options = CreateExecOptions {
@@ -296,26 +285,52 @@ async fn not_running_still(
     }
 }
 
+/// What is the same to a reader, however far the call had come.
+fn no_answer(error: &hyper::Error) -> Option<&'static str> {
+    // It has no other sign of an answer before the question.
+    let is_early = error.to_string() == "received unexpected message from connection";
+    if is_early || error.is_parse() && !error.is_parse_too_large() {
+        Some("what came is no HTTP")
+    } else if error.is_closed() || error.is_canceled() || error.is_incomplete_message() {
+        Some("the connection was closed before there was an answer")
+    } else {
+        None
+    }
+}
+
 fn fault(what: &str, error: &Error) -> Failure {
     if let Error::DockerResponseServerError {
         status_code,
         message,
     } = error
     {
-        let text = format!("{what}: {}", line(message));
+        let text = match line(message) {
+            said if said.is_empty() => format!("{what}: the answer is HTTP {status_code}"),
+            said => format!("{what}: {said}"),
+        };
         // The runtime's words for a program that is not there; older daemons call it their fault.
         let is_program = message.contains("OCI runtime");
         return match status_code {
             401 | 403 => Failure::unprobed(Cause::Permission, text),
             500.. if !is_program => Failure::unprobed(Cause::Docker, text),
-            // No such container, not running, paused.
-            404 | 409 => Failure::critical(text),
+            // No such container, not running, paused; before a container was asked for, there is
+            // no Docker daemon.
+            404 | 409 if what != CONNECT => Failure::critical(text),
             _ if is_program => Failure::critical(text),
             // Among them: a version of the API that it does not speak.
             _ => Failure::unprobed(Cause::Docker, text),
         };
     }
-    let mut deepest: &dyn std::error::Error = error;
+    if let Error::HyperResponseError { err } = error
+        && let Some(said) = no_answer(err)
+    {
+        return Failure::unprobed(Cause::Docker, format!("{what}: {said}"));
+    }
+    // It does not name what it wraps as its source.
+    let mut deepest: &dyn std::error::Error = match error {
+        Error::IOError { err } => err,
+        other => other,
+    };
     let mut cause = Cause::Docker;
     loop {
         if let Some(error) = deepest.downcast_ref::<io::Error>()

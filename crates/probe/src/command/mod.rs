@@ -1,6 +1,8 @@
 //! The checks that run a command: what its end means, and what it said.
 
 #[cfg(feature = "docker")]
+mod api;
+#[cfg(feature = "docker")]
 pub(crate) mod docker;
 mod ends;
 #[cfg(all(feature = "script", unix))]

@@ -91,6 +91,8 @@ impl Reply {
     ) -> Result<(), Failure> {
         match self.read_head(stream).await {
             Ok(()) => Ok(()),
+            // A reset is one, whether it was met in writing or in reading.
+            Err(_) if is_reset(&error) => Err(failure(&error, "read")),
             Err(_) => Err(failure(&error, "write")),
         }
     }
@@ -101,7 +103,14 @@ impl Reply {
             if !head::may_be_http(&self.bytes) {
                 return Err(Failure::critical(head::malformed(&self.bytes, "")));
             }
-            if let Some(end) = head::end_of_head(&self.bytes, searched) {
+            // Told by the bytes alone, however they were cut on the way.
+            let end = head::end_of_head(&self.bytes, searched);
+            if self.interim + end.unwrap_or(self.bytes.len()) > MAX_HEAD {
+                return Err(Failure::critical(format!(
+                    "net/http: server response headers exceeded {MAX_HEAD} bytes; aborted"
+                )));
+            }
+            if let Some(end) = end {
                 let head = head::parse(&self.bytes[..end]).map_err(Failure::critical)?;
                 let came = self.bytes.drain(..end);
                 match &mut self.kept {
@@ -116,11 +125,6 @@ impl Reply {
                 }
                 self.head = Some(head);
                 return Ok(());
-            }
-            if self.interim + self.bytes.len() > MAX_HEAD {
-                return Err(Failure::critical(format!(
-                    "net/http: server response headers exceeded {MAX_HEAD} bytes; aborted"
-                )));
             }
             searched = self.bytes.len();
             match read_more(stream, &mut self.bytes).await {
@@ -236,6 +240,13 @@ async fn read_more<S: AsyncRead + Unpin>(stream: &mut S, into: &mut Vec<u8>) -> 
     // Doubles, so that a long head is not copied again and again.
     into.reserve(READ.max(into.len()));
     stream.read_buf(into).await
+}
+
+fn is_reset(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
+    )
 }
 
 fn failure(error: &io::Error, doing: &str) -> Failure {

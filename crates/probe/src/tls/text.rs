@@ -22,7 +22,12 @@ pub(crate) fn describe(error: &io::Error, doing: &str) -> String {
         ),
         Some(Error::AlertReceived(name)) => alert(&format!("{name:?}")),
         Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
-            format!("{doing}: first record does not look like a TLS handshake")
+            // Where there is no handshake any more, it is another record.
+            let what = match doing.ends_with("handshake") {
+                true => "first record does not look like a TLS handshake",
+                false => "what came is no TLS record",
+            };
+            format!("{doing}: {what}")
         }
         Some(Error::InvalidMessage(InvalidMessage::UnknownProtocolVersion)) => {
             format!("{doing}: unknown protocol version")
