@@ -11,14 +11,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::admin::answer::{Access, answer};
 use crate::admin::{AdminHandle, Bound, Stay};
 
-/// Connections at once over all sockets that have not said yet what they want; a
-/// further one waits.
-const HEADS: usize = 256;
-
-/// Requests that are answered at once; a further one waits. That the daemon lives
-/// is said without: it costs nothing, and others that are slow or silent must not
-/// have it taken for dead.
-const REQUESTS: usize = 32;
+/// Connections at once over all sockets; a further one waits.
+const CONNECTIONS: usize = 32;
 
 /// Connections that wait for a change, beside those.
 const WAITING: usize = 512;
@@ -38,20 +32,18 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 /// request on a TCP address that is not loopback, and on loopback of those that
 /// change something.
 pub async fn serve(bound: Vec<Bound>, handle: AdminHandle, token: Option<Arc<str>>) {
-    let heads = Arc::new(Semaphore::new(HEADS));
-    let places = Arc::new(Semaphore::new(REQUESTS));
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
     let waiting = Arc::new(Semaphore::new(WAITING));
     let servers = bound.into_iter().map(|bound| {
-        let (heads, handle, token) = (Arc::clone(&heads), handle.clone(), token.clone());
-        let places = Arc::clone(&places);
+        let (places, handle, token) = (Arc::clone(&places), handle.clone(), token.clone());
         let waiting = Arc::clone(&waiting);
         Box::pin(async move {
             match bound {
                 Bound::Unix(listener, _file) => loop {
-                    let Some(place) = place(&heads).await else {
+                    let Some(place) = place(&places).await else {
                         return;
                     };
-                    let stay = Stay::new(Some(place), Arc::clone(&places), Arc::clone(&waiting));
+                    let stay = Stay::new(Some(place), Arc::clone(&waiting));
                     match listener.accept().await {
                         Ok((stream, _)) => spawn(stream, handle.clone(), Access::Local, stay),
                         Err(error) => accept_failed(&error).await,
@@ -63,10 +55,10 @@ pub async fn serve(bound: Vec<Bound>, handle: AdminHandle, token: Option<Arc<str
                     } else {
                         Access::Remote(token.clone())
                     };
-                    let Some(place) = place(&heads).await else {
+                    let Some(place) = place(&places).await else {
                         return;
                     };
-                    let stay = Stay::new(Some(place), Arc::clone(&places), Arc::clone(&waiting));
+                    let stay = Stay::new(Some(place), Arc::clone(&waiting));
                     match listener.accept().await {
                         Ok((stream, _)) => spawn(stream, handle.clone(), access, stay),
                         Err(error) => accept_failed(&error).await,
@@ -96,12 +88,7 @@ fn spawn(
     tokio::spawn(async move {
         let service = service_fn(|request| {
             let (handle, access, stay) = (&handle, &access, &stay);
-            async move {
-                if request.uri().path() != "/live" {
-                    stay.settle().await;
-                }
-                Ok::<_, Infallible>(answer(handle, access, stay, request).await)
-            }
+            async move { Ok::<_, Infallible>(answer(handle, access, stay, request).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -225,25 +212,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn clients_that_say_nothing_or_take_no_answer_keep_nobody_from_live() {
-        let served = served().await;
-        let mut held = Vec::new();
-        for number in 0..2 * REQUESTS {
-            let mut stream = TcpStream::connect(served.address).await.unwrap();
-            if number % 2 == 0 {
-                // The body never comes.
-                let asked = b"PUT /v1/heartbeat/a?status=passing HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n";
-                stream.write_all(asked).await.unwrap();
-            }
-            held.push(stream);
-        }
-        // Sooner than any of them is given up.
-        let live = tokio::time::timeout(HEAD / 2, get(&served, "/live")).await;
-        assert!(live.unwrap().starts_with("HTTP/1.1 200 "));
-        assert_eq!(held.len(), 2 * REQUESTS);
-    }
-
-    #[tokio::test]
     async fn readiness_comes_with_its_reasons() {
         let served = served().await;
         assert!(get(&served, "/ready").await.starts_with("HTTP/1.1 200 "));
@@ -288,8 +256,7 @@ mod tests {
             beat,
             crate::zones::ZonesHandle::stopped(),
         );
-        let none = Arc::new(Semaphore::new(0));
-        let stay = Stay::new(None, Arc::clone(&none), none);
+        let stay = Stay::new(None, Arc::new(Semaphore::new(0)));
         for (header, code) in [
             (None, 401),
             (Some("Bearer wrong!"), 401),

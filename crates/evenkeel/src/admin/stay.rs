@@ -9,36 +9,19 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 #[derive(Debug)]
 pub(super) struct Stay {
     place: Mutex<Option<OwnedSemaphorePermit>>,
-    places: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
     long: AtomicBool,
 }
 
 impl Stay {
-    /// A stay on `place`, until it is known what for. Then it is one on a place of
-    /// `places`, which may become a long one on a place of `waiting`.
-    pub(super) fn new(
-        place: Option<OwnedSemaphorePermit>,
-        places: Arc<Semaphore>,
-        waiting: Arc<Semaphore>,
-    ) -> Self {
+    /// A short stay on `place`, which may become a long one on a place of
+    /// `waiting`.
+    pub(super) fn new(place: Option<OwnedSemaphorePermit>, waiting: Arc<Semaphore>) -> Self {
         Self {
             place: Mutex::new(place),
-            places,
             waiting,
             long: AtomicBool::new(false),
         }
-    }
-
-    /// Waits for one of the places.
-    pub(super) async fn settle(&self) {
-        if let Ok(place) = Arc::clone(&self.places).acquire_owned().await {
-            self.move_to(place);
-        }
-    }
-
-    fn move_to(&self, place: OwnedSemaphorePermit) {
-        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
     }
 
     /// Makes it a long one, if there is a place to wait on.
@@ -46,7 +29,7 @@ impl Stay {
         let Ok(waiting) = Arc::clone(&self.waiting).try_acquire_owned() else {
             return false;
         };
-        self.move_to(waiting);
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(waiting);
         self.long.store(true, Ordering::Relaxed);
         true
     }
@@ -66,7 +49,7 @@ mod tests {
         let (places, waiting) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(1)));
         let stay = |places: &Arc<Semaphore>| {
             let place = Arc::clone(places).try_acquire_owned().ok();
-            Stay::new(place, Arc::clone(places), Arc::clone(&waiting))
+            Stay::new(place, Arc::clone(&waiting))
         };
         let first = stay(&places);
         assert_eq!(places.available_permits(), 0);

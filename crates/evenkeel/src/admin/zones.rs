@@ -411,8 +411,7 @@ mod tests {
                 return Ok(());
             };
             RIG.with(|rig| rig.runtime.block_on(async {
-                let places = Arc::new(tokio::sync::Semaphore::new(1));
-                let stay = Stay::new(None, Arc::clone(&places), places);
+                let stay = Stay::new(None, Arc::new(tokio::sync::Semaphore::new(1)));
                 let answer = zones(&rig.handle, &stay, &path, &request).await;
                 let status = answer.status();
                 let streams = answer.headers()[CONTENT_TYPE] == "text/event-stream";

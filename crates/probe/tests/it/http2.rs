@@ -30,7 +30,7 @@ async fn assert_both_critical(address: impl ToString, tls: bool, phase: Phase, s
 }
 
 /// A frame (RFC 9113 section 4.1).
-fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let mut frame = length[1..].to_vec();
     frame.extend([kind, flags, 0, 0, 0, stream]);

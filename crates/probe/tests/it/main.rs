@@ -26,6 +26,16 @@ mod docker;
 mod exhausted;
 mod expect;
 mod expiry;
+#[cfg(all(
+    target_os = "linux",
+    feature = "docker",
+    feature = "grpc",
+    feature = "h2ping",
+    feature = "http2",
+    feature = "icmp",
+    feature = "script"
+))]
+mod failures;
 #[cfg(feature = "grpc")]
 mod grpc;
 #[cfg(feature = "h2ping")]
@@ -37,9 +47,12 @@ mod http;
 mod http2;
 #[cfg(feature = "http2")]
 mod http_2;
+mod hyper_peer;
 #[cfg(all(feature = "icmp", target_os = "linux"))]
 mod icmp;
 mod names;
+#[cfg(unix)]
+mod nginx;
 mod redirects;
 #[cfg(target_os = "linux")]
 mod resolver;
