@@ -173,6 +173,7 @@ async fn exchange(mut stream: TlsStream<TcpStream>) -> Failable<bool> {
 async fn goodbye(mut stream: TlsStream<TcpStream>) -> Failable<bool> {
     stream.shutdown().await?;
     let mut sink = [0; 1024];
-    while stream.read(&mut sink).await? > 0 {}
+    // However the other side ends.
+    while let Ok(1..) = stream.read(&mut sink).await {}
     Ok(true)
 }
