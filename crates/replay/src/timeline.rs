@@ -81,7 +81,7 @@ impl Timeline {
     pub fn mark(&mut self, series: usize, from: u64, to: u64, status: Status) {
         let from = from.saturating_sub(self.start);
         // A bin is left at its end.
-        let to = to.saturating_sub(self.start).max(from + 1) - 1;
+        let to = to.saturating_sub(self.start).saturating_sub(1).max(from);
         while to / self.bin >= MOST_BINS as u64 {
             self.coarsen();
         }
@@ -125,6 +125,16 @@ mod tests {
         assert_eq!(bins[0].worst(), Some(Status::Critical));
         assert!(!bins[0].is_pure());
         assert!(bins[1..].iter().all(|bin| bin.is_pure()));
+    }
+
+    #[test]
+    fn the_last_millisecond_there_is_has_a_place() {
+        let mut timeline = Timeline::new(0, 1);
+        timeline.mark(0, u64::MAX, u64::MAX, Status::Passing);
+        timeline.mark(0, u64::MAX - 1, u64::MAX, Status::Critical);
+        let last = timeline.series(0).last();
+        assert_eq!(last.and_then(|bin| bin.worst()), Some(Status::Critical));
+        assert!(timeline.len() <= MOST_BINS);
     }
 
     proptest! {
