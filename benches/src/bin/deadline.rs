@@ -287,7 +287,6 @@ fn cases(peers: &Peers, timeout: Duration) -> Failable<Vec<Case>> {
         ("silent at create", Connect),
         ("silent at start", Connect),
         ("silent at inspect", Run),
-        ("endless", Run),
     ] {
         let check = DockerCheck::new("web", ["true"])?.with_timeout(timeout);
         cases.push(Case {
