@@ -56,10 +56,8 @@ fn outage(test: &str, length: Duration) {
 
     consul.restart();
     consul.wait_for_leader();
-    // The leader is looked for each second; a write that the new one refuses is tried
-    // again after ten, which a loaded machine has been seen to need.
     within(
-        Duration::from_secs(15),
+        Duration::from_secs(5),
         "the final statuses are in the catalog",
         || count(&consul, "critical") == 10,
     );
