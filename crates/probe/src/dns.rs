@@ -8,7 +8,6 @@ use std::time::Duration;
 use evenkeel_threshold::Status;
 use hickory_resolver::proto::op::{Edns, Message, MessageType, OpCode, Query};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::time::timeout_at;
 
 use crate::connect::{addresses, connect};
 use crate::datagram::{connect_any, failure};
@@ -16,7 +15,7 @@ use crate::definition::{ConnectOptions, DnsCheck, DnsTransport, Rcode};
 use crate::fault::{Failure, describe};
 use crate::kind::Kind;
 use crate::prober::Shared;
-use crate::progress::Progress;
+use crate::progress::{Awaited, Progress};
 use crate::report::{Phase, Report};
 
 /// What a datagram may carry without being cut to pieces on the way (DNS flag
@@ -120,21 +119,14 @@ impl Question {
             .await
             .map_err(|error| failure(peer, &error, true))?;
         let mut bytes = vec![0; usize::from(MOST_DATAGRAM)];
-        let mut others = 0_u64;
+        progress.waiting_for = Some(Awaited::Datagram);
         loop {
-            match timeout_at(progress.deadline, socket.recv(&mut bytes)).await {
-                Ok(Ok(length)) => match self.answered_by(&bytes[..length]) {
-                    Some(answer) => return Ok(Some(answer)),
-                    None => others += 1,
-                },
-                Ok(Err(error)) => return Err(failure(peer, &error, false)),
-                Err(_) if others > 0 => {
-                    return Err(Failure::critical(
-                        "datagrams came, but none with an answer to the question",
-                    ));
-                }
-                Err(_) => return Err(Failure::critical("no answer: context deadline exceeded")),
+            let received = socket.recv(&mut bytes).await;
+            let length = received.map_err(|error| failure(peer, &error, false))?;
+            if let Some(answer) = self.answered_by(&bytes[..length]) {
+                return Ok(Some(answer));
             }
+            progress.waiting_for = Some(Awaited::AmongOthers);
         }
     }
 
@@ -163,21 +155,12 @@ impl Question {
             stream.read_exact(&mut bytes).await?;
             Ok(bytes)
         };
-        match timeout_at(progress.deadline, exchange).await {
-            Ok(Ok(bytes)) => self
-                .answered_by(&bytes)
-                .ok_or_else(|| Failure::critical("tcp: what came is no answer to the question")),
-            Ok(Err(error)) => {
-                let error: io::Error = error;
-                Err(Failure::critical(format!(
-                    "tcp: no answer: {}",
-                    describe(&error)
-                )))
-            }
-            Err(_) => Err(Failure::critical(
-                "tcp: no answer: context deadline exceeded",
-            )),
-        }
+        progress.waiting_for = Some(Awaited::Reply);
+        let exchanged: io::Result<Vec<u8>> = exchange.await;
+        let bytes = exchanged
+            .map_err(|error| Failure::critical(format!("tcp: no answer: {}", describe(&error))))?;
+        self.answered_by(&bytes)
+            .ok_or_else(|| Failure::critical("tcp: what came is no answer to the question"))
     }
 }
 

@@ -105,6 +105,12 @@ pub(crate) enum Awaited {
     Pong,
     /// Of a proxy, to the request for a tunnel.
     Tunnel,
+    /// To a datagram.
+    Datagram,
+    /// To a datagram, among others that came and are none.
+    AmongOthers,
+    /// To a question over a connection.
+    Reply,
 }
 
 impl Awaited {
@@ -115,6 +121,9 @@ impl Awaited {
             #[cfg(feature = "h2ping")]
             Self::Pong => "awaiting the answer to the ping",
             Self::Tunnel => "awaiting the proxy's answer to CONNECT",
+            Self::Datagram => "no answer",
+            Self::AmongOthers => "datagrams came, but none with an answer to the question",
+            Self::Reply => "tcp: no answer",
         }
     }
 }
