@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use evenkeel_testkit::{Consul, eventually};
+use evenkeel_testkit::{Consul, eventually, wait_for};
 
 use crate::catalog::{count, eventually_status, external, http, status, within};
 use crate::daemon::{TestDaemon, settings};
@@ -40,7 +40,7 @@ fn outage(test: &str, length: Duration) {
     }
     let probes = targets.all_probes();
     // Some go down for good, some come back before Consul does.
-    evenkeel_testkit::wait_for(length, || None::<()>);
+    wait_for(length, || None::<()>);
     for n in 0..10 {
         targets.set(&format!("n{n}"), Health::Up);
     }
@@ -56,10 +56,14 @@ fn outage(test: &str, length: Duration) {
 
     consul.restart();
     consul.wait_for_leader();
-    within(
-        Duration::from_secs(5),
-        "the final statuses are in the catalog",
-        || count(&consul, "critical") == 10,
+    let written = wait_for(Duration::from_secs(5), || {
+        (count(&consul, "critical") == 10).then_some(())
+    });
+    assert!(
+        written.is_some(),
+        "the final statuses are not in the catalog within 5 s: {:?}, {:#?}",
+        daemon.readiness(),
+        daemon.report().checks
     );
     for n in 0..20 {
         let wanted = if n < 10 { "passing" } else { "critical" };
