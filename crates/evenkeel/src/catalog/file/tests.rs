@@ -318,6 +318,30 @@ credentials = { user = "me", password_file = "/run/p" }"#,
 }
 
 #[test]
+fn faults_of_tls_and_of_connecting_are_told_at_once_and_where_they_stand() {
+    for kind in [
+        "tcp = \"10.0.0.1:1\"",
+        "handshake = \"10.0.0.1:1\"",
+        "grpc = \"10.0.0.1:1\"",
+        "h2ping = \"10.0.0.1:1\"",
+    ] {
+        let check = format!(
+            "[[check]]\nname = \"a\"\n{kind}\nconnect = {{ family = \"6\" }}\ntls = {{ server_name = \"a b\" }}\n"
+        );
+        let told = faults(&check, Format::Toml);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(
+            told[0].contains("connect: ") && told[0].contains("10.0.0.1"),
+            "{told:?}"
+        );
+        assert!(
+            told[1].contains("tls: ") && told[1].contains("\"a b\""),
+            "{told:?}"
+        );
+    }
+}
+
+#[test]
 fn a_dialogue_over_tcp_reaches_the_probe_or_is_a_fault() {
     let check =
         |keys: &str| format!("[[check]]\nname = \"a\"\ntcp = {{ address = \"h:1\", {keys} }}\n");

@@ -45,9 +45,18 @@ impl Kind for Grpc {
     }
 
     fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError> {
-        let mut check = GrpcCheck::new(&self.target)?
-            .with_timeout(common.timeout)
-            .with_connect(common.connect()?)?;
+        common.complete(self.plain()?)
+    }
+
+    fn faults(&self, common: &Common<'_>) -> Vec<(String, String)> {
+        common.faults(self.key(), self.plain())
+    }
+}
+
+impl Grpc {
+    /// Without what the check has in common with others.
+    fn plain(&self) -> Result<GrpcCheck, DefinitionError> {
+        let mut check = GrpcCheck::new(&self.target)?;
         if let Some(authority) = &self.authority {
             check = check.with_authority(authority)?;
         }
@@ -56,9 +65,6 @@ impl Kind for Grpc {
                 check = check.with_metadata(name, value)?;
             }
         }
-        Ok(match common.tls {
-            None => check.into(),
-            Some(tls) => check.with_tls(tls.into())?.into(),
-        })
+        Ok(check)
     }
 }

@@ -29,12 +29,17 @@ impl Kind for H2Ping {
     }
 
     fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError> {
-        let check = H2PingCheck::new(&self.address)?
-            .with_timeout(common.timeout)
-            .with_connect(common.connect()?)?;
-        Ok(match common.tls {
-            None => check.into(),
-            Some(tls) => check.with_tls(tls.into())?.into(),
-        })
+        common.complete(self.plain()?)
+    }
+
+    fn faults(&self, common: &Common<'_>) -> Vec<(String, String)> {
+        common.faults(self.key(), self.plain())
+    }
+}
+
+impl H2Ping {
+    /// Without what the check has in common with others.
+    fn plain(&self) -> Result<H2PingCheck, DefinitionError> {
+        H2PingCheck::new(&self.address)
     }
 }

@@ -36,30 +36,11 @@ impl Kind for Handshake {
     }
 
     fn definition(&self, common: &Common<'_>) -> Result<Definition, DefinitionError> {
-        let check = self
-            .plain()?
-            .with_timeout(common.timeout)
-            .with_connect(common.connect()?)?;
-        Ok(match common.tls {
-            None => check.into(),
-            Some(tls) => check.with_tls(tls.into())?.into(),
-        })
+        common.complete(self.plain()?)
     }
 
     fn faults(&self, common: &Common<'_>) -> Vec<(String, String)> {
-        let named = |key: &str, error: DefinitionError| (key.to_owned(), error.to_string());
-        match self.plain() {
-            Err(error) => vec![named("handshake", error)],
-            Ok(check) => {
-                let connect = common.connect();
-                let connected = connect.and_then(|options| check.clone().with_connect(options));
-                let tls = common.tls.and_then(|tls| check.with_tls(tls.into()).err());
-                [("connect", connected.err()), ("tls", tls)]
-                    .into_iter()
-                    .filter_map(|(key, error)| Some(named(key, error?)))
-                    .collect()
-            }
-        }
+        common.faults(self.key(), self.plain())
     }
 }
 

@@ -1,7 +1,8 @@
-//! What a check probes. One file per kind, with its keys; here is one line for
-//! each, and what all kinds have in common.
+//! What a check probes. One file per kind, with its keys, and here one line for
+//! each; what several have in common is in `common`.
 
 mod alias;
+mod common;
 mod connect;
 mod dns;
 mod docker;
@@ -18,7 +19,7 @@ mod udp;
 
 use std::time::Duration;
 
-use evenkeel_probe::{ConnectOptions, Definition, DefinitionError};
+use evenkeel_probe::{Definition, DefinitionError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -26,6 +27,7 @@ use crate::config::duration;
 use crate::config::text::DurationText;
 
 pub use self::alias::Alias;
+use self::common::Common;
 pub use self::connect::{Connect, Family};
 pub use self::dns::Dns;
 pub use self::docker::Docker;
@@ -116,23 +118,6 @@ pub struct Kinds {
 
 /// A shorter one would be made as long by the least interval of the schedule.
 const LEAST_SILENCE: Duration = Duration::from_secs(1);
-
-/// What stands beside a kind's own keys.
-pub(super) struct Common<'a> {
-    /// How long the probe may take.
-    pub(super) timeout: Duration,
-    pub(super) tls: Option<&'a Tls>,
-    pub(super) connect: Option<&'a Connect>,
-}
-
-impl Common<'_> {
-    fn connect(&self) -> Result<ConnectOptions, DefinitionError> {
-        match self.connect {
-            Some(connect) => connect.options(),
-            None => Ok(ConnectOptions::default()),
-        }
-    }
-}
 
 /// A kind whose key is given.
 pub(super) trait Kind {
